@@ -1,0 +1,69 @@
+# Needs python3 (3.11 or newer) with venv, and make. Everything else goes into .venv, pinned by requirements/dev.lock.
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+LOCK := requirements/dev.lock
+PACKAGE := pyproject.toml src/timbal/_version.py
+
+export VIRTUAL_ENV := $(CURDIR)/.venv
+ifdef CI
+export UV_NO_PROGRESS := 1
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check static formatted lint types imports fmt lock demo
+
+help:  ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+
+setup: .venv/dev.stamp  ## make .venv with the package and all tools; quick when nothing changed
+
+test: setup  ## run all tests, with coverage; ARGS goes to pytest
+	$(BIN)/python -m pytest -n auto --cov $(ARGS)
+
+check: static test  ## all that CI checks
+
+static: formatted lint types imports  ## everything but the tests
+
+formatted: setup
+	$(BIN)/ruff format --check .
+
+lint: setup
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/mypy
+
+imports: setup
+	$(BIN)/lint-imports --no-logo
+
+fmt: setup  ## format, and mend what the linter can mend
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+lock: $(BIN)/uv  ## write requirements/dev.lock again; ARGS=--upgrade takes newer releases
+	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --all-extras --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --custom-compile-command "make lock" --quiet $(ARGS) --output-file $(LOCK)
+
+demo: .venv/demo.stamp  ## run the demo, installing only what it needs
+	$(BIN)/timbal demo
+
+.venv/dev.stamp: $(LOCK) $(PACKAGE) | $(BIN)/uv
+	$(BIN)/uv pip sync --quiet --require-hashes $(LOCK)
+	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch .venv/demo.stamp $@
+
+.venv/demo.stamp: $(PACKAGE) | $(BIN)/uv
+	$(BIN)/uv pip install --quiet --constraint $(LOCK) --editable '.[server]'
+	@touch $@
+
+# The lock pins uv too: its lines are cut out for pip, which checks their hashes.
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is older than 3.11. Name a newer one: make setup PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	@sed -n '/^uv==/,/[^\\]$$/p' $(LOCK) > .venv/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r .venv/uv.txt

@@ -1,0 +1,144 @@
+"""A resume mapping against a ledger: what is to be settled, or why it is refused. Nothing is changed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ..types.approval import Principal, is_cancel
+from ..types.json_value import json_value
+from .ledger import Ledger, Question
+
+ReceiptState = Literal[
+    "accepted", "already_settled", "unknown", "invalid", "expired", "superseded", "cancelled", "forbidden"
+]
+#: `(schema, value) -> [(JSON pointer, message), ...]`: the check at the answer door.
+SchemaCheck: TypeAlias = Callable[[dict[str, Any], Any], list[tuple[str, str]]]
+
+#: What a refused id means, for the message that says it.
+_WHY = {
+    "unknown": "was never asked in this execution",
+    "invalid": "has an answer that is not what was asked for",
+    "expired": "has expired",
+    "superseded": "was superseded by a new message",
+    "cancelled": "was cancelled",
+    "forbidden": "may not be answered by this person",
+}
+
+
+class Accept(NamedTuple):
+    """New answers to commit, `{id: value}`; `same` ids had been answered with the same value before."""
+
+    new: dict[str, Any]
+    same: list[str]
+    cancel: bool
+    cancel_reason: str | None
+
+
+class Refuse(NamedTuple):
+    """The resume is refused as a whole."""
+
+    message: str
+    receipts: list[dict[str, Any]]
+
+
+class Claimed(NamedTuple):
+    """Somebody else was faster, with another answer."""
+
+    receipts: list[dict[str, Any]]
+
+
+Plan: TypeAlias = Accept | Refuse | Claimed
+
+
+def plan(ledger: Ledger, resume: Mapping[Any, Any], by: Principal | None, now: int, check: SchemaCheck) -> Plan:
+    """Decide what a resume does at the time `now` (contract section 6, "Check")."""
+    receipts: list[dict[str, Any]] = []
+    new: dict[str, Any] = {}
+    same: list[str] = []
+    cancel, reason = False, None
+    for id, given in resume.items():
+        question = ledger.questions.get(id) if isinstance(id, str) else None
+        one = _judge(question, id, given, by, now, check)
+        receipts.append(one)
+        if one["state"] == "accepted":
+            if is_cancel(given):
+                cancel, reason = True, given.get("reason") if isinstance(given, dict) else given.reason
+            else:
+                new[id] = one["value"]
+        elif one["state"] in ("already_settled", "cancelled") and one["same_value"]:
+            same.append(id)
+    refused = [r for r in receipts if r["state"] in _WHY and r["id"] not in same]
+    if refused:
+        what = "; ".join(f"{r['id']} {_WHY[r['state']]}" + _details(r) for r in refused)
+        return Refuse(f"refused, nothing has changed: {what}", _without_accepted(receipts))
+    if any(r["state"] == "already_settled" and not r["same_value"] for r in receipts):
+        return Claimed(_without_accepted(receipts))
+    return Accept(new, same, cancel, reason)
+
+
+def receipt(question: Question, state: str, same_value: bool | None) -> dict[str, Any]:
+    """What became of one id, from its settlement."""
+    settled = question.settled
+    return {
+        "id": question.asked.id,
+        "state": state,
+        "run_id": settled.run_id if settled else None,
+        "same_value": same_value,
+        "value": settled.value if settled else None,
+        "by": settled.by if settled else None,
+        "at": settled.at if settled else None,
+    }
+
+
+def _judge(
+    question: Question | None, id: Any, given: Any, by: Principal | None, now: int, check: SchemaCheck
+) -> dict[str, Any]:
+    if question is None:
+        return _blank(id, "unknown")
+    if question.asked.audience is not None and (by is None or not by.matches(question.asked.audience)):
+        return {**_blank(id, "forbidden"), "why": f"its audience is {', '.join(question.asked.audience)}"}
+    cancelling = is_cancel(given)
+    if cancelling:
+        value = None
+    else:
+        try:
+            value = json_value(given, "answer")
+        except TypeError as error:
+            return {**_blank(id, "invalid"), "errors": [{"pointer": "", "message": str(error)}]}
+    settled = question.settled
+    if settled is None:
+        if question.asked.expires_at is not None and question.asked.expires_at <= now:
+            return _blank(id, "expired")
+        schema = question.asked.schema if question.asked.enforced and not cancelling else None
+        problems = check(schema, value) if schema is not None else []
+        if problems:
+            return {**_blank(id, "invalid"), "errors": [{"pointer": p, "message": m} for p, m in problems]}
+        return {**_blank(id, "accepted"), "value": value}
+    if settled.state == "answered":
+        return receipt(question, "already_settled", not cancelling and _equal(value, settled.value))
+    return receipt(question, settled.state, cancelling and settled.state == "cancelled")
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Equal as JSON: `True` is not `1`, but `1.0` is, since clients can't tell them apart."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(v, other[k]) for k, v in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _blank(id: Any, state: str) -> dict[str, Any]:
+    return {"id": id, "state": state, "run_id": None, "same_value": None, "value": None, "by": None, "at": None}
+
+
+def _without_accepted(receipts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The receipts of a resume of which nothing was kept: a legal answer in it has none, it is still pending."""
+    return [r for r in receipts if r["state"] != "accepted"]
+
+
+def _details(one: dict[str, Any]) -> str:
+    if "errors" in one:
+        return " (" + "; ".join(f"{e['pointer'] or 'the answer'}: {e['message']}" for e in one["errors"]) + ")"
+    return f" ({one['why']})" if "why" in one else ""

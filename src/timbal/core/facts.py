@@ -1,0 +1,135 @@
+"""What can happen to an execution: a closed sum of small immutable facts.
+
+Values inside facts are JSON; times are Unix milliseconds. `key` is a call's key (see `ids`). Fields have defaults
+where most facts leave them out, and defaults take no room in a record (see `codec`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+#: An operation's kind, as far as recognition is concerned.
+OpKind = Literal["model", "step", "Tool", "Agent", "Workflow", "suspend"]
+
+
+class Opened(NamedTuple):
+    """The execution began, with its first run."""
+
+    run_id: str
+    call_id: str
+    name: str
+    kind: str
+    input: dict[str, Any]
+    at: int
+    parent_run_id: str | None = None
+    given: list[str] | None = None
+    by: dict[str, Any] | None = None
+
+
+class Resumed(NamedTuple):
+    """Another run went on with it."""
+
+    run_id: str
+    parent_run_id: str
+    at: int
+
+
+class Called(NamedTuple):
+    """A call is under way: written with the first thing that is recorded inside it, or when it pauses."""
+
+    key: str
+    call_id: str
+    name: str
+    kind: str
+    at: int
+    streamed: int = 0
+
+
+class Returned(NamedTuple):
+    """A call ended, and this is its outcome for good (unless `Reopened`)."""
+
+    key: str
+    call_id: str
+    name: str
+    kind: str
+    t0: int
+    t1: int
+    output: Any = None
+    form: str | None = None
+    error: dict[str, Any] | None = None
+    reason: str | None = None
+    usage: dict[str, int] | None = None
+
+
+class Reopened(NamedTuple):
+    """A recorded failure turned out to have ended the handler: the operation is made again next time."""
+
+    key: str
+
+
+class Noted(NamedTuple):
+    """The agent itself said something to its model, such as what was wrong with the final answer."""
+
+    key: str
+    text: str
+
+
+class Asked(NamedTuple):
+    """A question was opened by `suspend()` in the call `call_id`. `key` is the operation's."""
+
+    key: str
+    id: str
+    run_id: str
+    path: str
+    call_id: str
+    name: str
+    runnable: str
+    payload: dict[str, Any]
+    at: int
+    parent_run_id: str | None = None
+    parent_call_id: str | None = None
+    runnable_type: str = "Tool"
+    tool_call_id: str | None = None
+    schema: dict[str, Any] | None = None
+    enforced: bool = False
+    expires_at: int | None = None
+    on_expiry: Any = "cancel"
+    audience: list[str] | None = None
+    count: int = 0
+    round: int = 0
+
+
+SettledState = Literal["answered", "cancelled", "expired", "superseded"]
+
+
+class Settled(NamedTuple):
+    """A question is no longer open; this happens once. `run_id`: the run that brought it, if any."""
+
+    id: str
+    state: str
+    at: int
+    value: Any = None
+    run_id: str | None = None
+    by: dict[str, Any] | None = None
+    channel: str | None = None
+
+
+class Ended(NamedTuple):
+    """A run ended: for good, or paused or broken off and can be gone on with.
+
+    `output` with its `form` as in `Returned`; `seen`: settled questions whose calls, still open, have run since.
+    """
+
+    run_id: str
+    code: str
+    at: int
+    reason: str | None = None
+    message: str | None = None
+    output: Any = None
+    form: str | None = None
+    error: dict[str, Any] | None = None
+    usage: dict[str, int] | None = None
+    seen: list[str] | None = None
+
+
+Fact: TypeAlias = Opened | Resumed | Called | Returned | Reopened | Noted | Asked | Settled | Ended

@@ -1,0 +1,147 @@
+"""The facts of one execution, folded into what re-execution and answering ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, assert_never
+
+from .facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
+from .ids import ROOT, parent, segment_of
+
+
+class Op(NamedTuple):
+    """One recorded operation of a call, as recognition sees it."""
+
+    kind: str
+    name: str
+
+
+@dataclass(slots=True)
+class Question:
+    """An asked question, with its settlement once it has one."""
+
+    asked: Asked
+    settled: Settled | None = None
+
+    @property
+    def call(self) -> str:
+        """The key of the call that asked."""
+        return parent(self.asked.key)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Everything recorded of one execution, by key. It only grows, by `apply`."""
+
+    opened: Opened | None = None
+    outcomes: dict[str, Returned] = field(default_factory=dict)
+    calls: dict[str, Called] = field(default_factory=dict)
+    operations: dict[str, dict[str, Op]] = field(default_factory=dict)
+    questions: dict[str, Question] = field(default_factory=dict)
+    asked_by: dict[str, list[Question]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    runs: list[str] = field(default_factory=list)
+    ended: Ended | None = None
+    #: Model calls that were recorded when the execution last ran into `max_iter`: the next allowance counts from there.
+    allowance_from: int = 0
+    _seen: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, facts: Iterable[Fact]) -> Ledger:
+        ledger = cls()
+        for fact in facts:
+            ledger.apply(fact)
+        return ledger
+
+    def apply(self, fact: Fact) -> None:
+        """Take one fact in. Questions and their settlements may come in any order among the other facts."""
+        match fact:
+            case Returned():
+                self.outcomes[fact.key] = fact
+                self._operation(fact.key, fact.kind, fact.name)
+            case Called():
+                self.calls[fact.key] = fact
+                self._operation(fact.key, fact.kind, fact.name)
+            case Asked():
+                question = Question(fact)
+                self.questions[fact.id] = question
+                self.asked_by.setdefault(fact.key, []).append(question)
+                self._operation(fact.key, "suspend", fact.name)
+            case Settled():
+                self.questions[fact.id].settled = fact
+            case Noted():
+                self.notes[fact.key] = fact.text
+            case Reopened():
+                self.outcomes.pop(fact.key, None)
+            case Opened():
+                self.opened = fact
+                self.runs.append(fact.run_id)
+            case Resumed():
+                self.runs.append(fact.run_id)
+                self.ended = None
+            case Ended():
+                self.ended = fact
+                self._seen.update(fact.seen or ())
+                if fact.reason == "max_iter":
+                    self.allowance_from = sum(1 for r in self.outcomes.values() if r.kind == "model" and parent(r.key) == ROOT)
+            case _:
+                assert_never(fact)
+
+    def _operation(self, key: str, kind: str, name: str) -> None:
+        self.operations.setdefault(parent(key), {})[segment_of(key)] = Op(kind, name)
+
+    @property
+    def root(self) -> Opened:
+        """How it began."""
+        assert self.opened is not None, "a ledger without its opening"
+        return self.opened
+
+    @property
+    def open_questions(self) -> list[Question]:
+        """What waits for a person, in the order it was asked."""
+        return [q for q in self.questions.values() if q.settled is None]
+
+    def question_at(self, key: str) -> Question | None:
+        """The latest question of one `suspend()` operation."""
+        asked = self.asked_by.get(key)
+        return asked[-1] if asked else None
+
+    def count_equal(self, path: str, payload: Any, tool_call_id: str | None) -> int:
+        """How many questions with these three are stored: the count that goes into the next one's id."""
+        return sum(
+            q.asked.path == path and q.asked.payload == payload and q.asked.tool_call_id == tool_call_id
+            for q in self.questions.values()
+        )
+
+    def at_rest(self, key: str) -> bool:
+        """Whether the call at `key` waits, itself or in its children, and nothing in it was answered since it ran."""
+        waiting = False
+        for question in self.questions.values():
+            if not _within(question.call, key) or self._over(question.call, key):
+                continue
+            if question.settled is None:
+                waiting = True
+            elif question.settled.id not in self._seen:
+                return False
+        return waiting
+
+    def seen_by_open_calls(self) -> list[str]:
+        """Settled questions whose calls have not returned: a run that pauses now has used them (`Ended.seen`)."""
+        return [
+            q.asked.id
+            for q in self.questions.values()
+            if q.settled is not None and q.settled.id not in self._seen and not self._over(q.call, ROOT)
+        ]
+
+    def _over(self, key: str, up_to: str) -> bool:
+        """Whether the call at `key`, or one that it is part of below `up_to`, has returned."""
+        while len(key) > len(up_to):
+            if key in self.outcomes:
+                return True
+            key = parent(key)
+        return False
+
+
+def _within(key: str, ancestor: str) -> bool:
+    return key == ancestor or key.startswith(ancestor + "/")

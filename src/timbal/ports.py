@@ -1,0 +1,188 @@
+"""What the runtime asks of the world: a store, a model, the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from .types.message import Message
+
+Clock = Callable[[], int]
+"""The time in Unix milliseconds."""
+
+
+# -- stores ------------------------------------------------------------------------------------------------------------
+
+
+class Opening(NamedTuple):
+    """What the store indexes of a new execution; the facts say the rest."""
+
+    run_id: str
+    runnable: str
+    kind: str
+    parent_run_id: str | None
+    labels: dict[str, str]
+    at: int
+
+
+class QuestionRow(NamedTuple):
+    """A question as the store keeps it: `body` is its `Asked` fact, encoded."""
+
+    id: str
+    kind: str
+    due_at: int | None
+    body: bytes
+
+
+class Ending(NamedTuple):
+    """How a run ended; committing it gives the lease back."""
+
+    run_id: str
+    code: str
+    reason: str | None
+    at: int
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """The right to write to one execution. `ref` is the store's own name of it, `fence` grows with each holder."""
+
+    ref: Any = None
+    fence: int = 1
+    #: Whether the holder is still there; a lease whose holder has gone is not kept alive.
+    alive: Callable[[], bool] = lambda: True
+    #: Called, from any thread, when somebody asks the holder to stop: with the reason, or "".
+    stop: Callable[[str], None] = lambda reason: None
+
+
+class Settlement(NamedTuple):
+    """One question settled: `body` is its `Settled` fact, encoded."""
+
+    id: str
+    state: str
+    body: bytes
+
+
+class Commit(NamedTuple):
+    """What becomes durable together, in the order of submission: `record` is encoded facts, or empty.
+
+    `settlements` here are of questions that an end leaves behind; one that was settled meanwhile stays as it is.
+    """
+
+    lease: Lease
+    record: bytes = b""
+    opening: Opening | None = None
+    questions: Sequence[QuestionRow] = ()
+    ending: Ending | None = None
+    settlements: Sequence[Settlement] = ()
+
+
+class RunRow(NamedTuple):
+    """A run that goes on with an execution."""
+
+    run_id: str
+    parent_run_id: str
+    at: int
+
+
+class Stored(NamedTuple):
+    """An execution as it is kept. `records` are encoded facts in order; `held`: some run holds its lease right now."""
+
+    ref: Any
+    run_id: str
+    labels: dict[str, str]
+    newest_run_id: str
+    held: bool
+    fence: int
+    records: list[bytes | str]
+
+
+class Settling(NamedTuple):
+    """What a settle came to: `conflict` means that nothing was changed, load again; else a lease, if it was free."""
+
+    conflict: bool
+    lease: Lease | None
+
+
+class Store(Protocol):
+    """Keeps executions. Every method may be called from any thread; futures resolve when the work is durable.
+
+    All raise `StoreError` through their future when the store can't do it, and then nothing of the call is kept.
+    """
+
+    def commit(self, commit: Commit) -> Future[str | None]:
+        """Keep it, if the lease still holds (else `LeaseLost`); gives a reason when somebody asked it to stop.
+
+        An opening whose run id is in use fails with `RunExists`.
+        """
+        ...
+
+    def load(self, run_id: str) -> Future[Stored | None]:
+        """The execution that this run belongs to."""
+        ...
+
+    def history(self, run_id: str) -> Future[list[list[bytes | str]]]:
+        """The records of the executions of the conversation up to this run's, oldest first, in one query."""
+        ...
+
+    def settle(
+        self, ref: Any, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None = None
+    ) -> Future[Settling]:
+        """Settle all or none; with a `run`, enter it and take the lease if it is free; `stop` asks a holder to stop."""
+        ...
+
+    def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
+        """Take the lease if it is free, for a run that is entered with it when it is not there yet."""
+        ...
+
+    def wait(self, ref: Any) -> Future[None]:
+        """Resolves when the execution may have changed (a lease given back, an end), or after a while."""
+        ...
+
+    def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:
+        """Runs of this runnable in which one of these ids is pending."""
+        ...
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+class ToolSpec(Protocol):
+    """What a model is told of a tool."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def input_schema(self) -> dict[str, Any]: ...
+
+
+class ModelRequest(NamedTuple):
+    """One question to a model."""
+
+    messages: Sequence[Message]
+    system_prompt: str | None
+    tools: Sequence[ToolSpec]
+    params: dict[str, Any]
+    output_schema: dict[str, Any] | None
+
+
+class Reply(NamedTuple):
+    """A model's whole answer. `usage`: `{"input_tokens": n, "output_tokens": n, ...}`."""
+
+    message: Message
+    usage: dict[str, int]
+
+
+class Model(Protocol):
+    """Something that answers. `name` is `<provider>/<model>`."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def complete(self, request: ModelRequest, emit: Callable[[dict[str, Any]], None]) -> Reply:
+        """The whole reply; what streams in on the way goes to `emit` as delta items (contract section 3)."""
+        ...

@@ -1,0 +1,1 @@
+"""What can be run: tools and agents."""

@@ -1,0 +1,164 @@
+"""What tools and agents have in common: a name, an input, a store, and how they are called."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+
+from ..runtime.handle import Given, RunHandle
+from ..runtime.run import new_id
+from ..runtime.schema import RESERVED, Params
+from ..state import place
+from ..types.approval import Principal
+from ..types.events import OutputEvent
+
+if TYPE_CHECKING:
+    from ..ports import Store
+    from ..runtime.frame import Frame
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class Runnable:
+    """A tool or an agent. Calling it gives a `RunHandle`; nothing happens until that is iterated or awaited."""
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        name: str,
+        description: str | None,
+        timeout: float | None,
+        default_params: Mapping[str, Any] | None,
+        pre_hook: Callable[..., Any] | None,
+        post_hook: Callable[..., Any] | None,
+        store: Store | str | None,
+    ) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "llm":
+            raise ValueError(
+                f"{name!r} can't be the name of a {self.kind}: letters, digits, _ and -, at most 64, no digit first, and not 'llm'"
+            )
+        if timeout is not None and timeout <= 0:
+            raise ValueError(f"{self.kind} {name!r}: timeout is a number of seconds above 0, not {timeout!r}")
+        self.name = name
+        self.timeout = timeout
+        self._description = description
+        self._defaults = dict(default_params or {})
+        self._filled = frozenset(self._defaults)
+        self._pre_hook, self._post_hook = pre_hook, post_hook
+        self._store: Store | None = None
+        if store is not None:
+            from ..stores import open_store
+
+            self._store = open_store(store)
+        self._params: Params
+        if (taken := self._filled & RESERVED) or not all(isinstance(n, str) for n in self._defaults):
+            raise ValueError(f"{self.kind} {name!r}: default_params can't hold {sorted(taken)}; these names belong to the call")
+
+    # -- calling -----------------------------------------------------------------------------------------------------
+
+    def _call(self, arguments: dict[str, Any]) -> RunHandle:
+        parent_id = arguments.pop("parent_id", None)
+        resume = arguments.pop("resume", None)
+        run_id = arguments.pop("run_id", None)
+        labels = arguments.pop("labels", None)
+        by = arguments.pop("by", None)
+        if resume is not None and not isinstance(resume, Mapping):
+            raise TypeError(f"resume is a dict {{interaction_id: value}}, not {type(resume).__name__}")
+        if parent_id is not None and not isinstance(parent_id, str):
+            raise TypeError(f"parent_id is the id of a run, a str, not {type(parent_id).__name__}")
+        if run_id is not None and not (isinstance(run_id, str) and _RUN_ID.fullmatch(run_id)):
+            raise ValueError(f"run_id is 32 lower-case hex digits (uuid4().hex), not {run_id!r}")
+        if labels is not None and not _are_labels(labels):
+            raise TypeError(f"labels is a dict of strs, not {labels!r}")
+        if by is not None and not isinstance(by, Principal):
+            raise TypeError(f"by is a Principal(sub, roles), not {type(by).__name__}")
+        given = Given(arguments, parent_id, resume, run_id or new_id(), run_id is not None, labels or {}, by)
+        return RunHandle(self, given)
+
+    def _run_sync(self, handle: RunHandle) -> OutputEvent:
+        async def main() -> OutputEvent:
+            return await handle.collect()
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(main())
+        from contextvars import copy_context
+
+        from ..runtime.threads import handlers
+
+        return handlers.submit(lambda: copy_context().run(asyncio.run, main())).result()
+
+    async def cancel(self, run_id: str, reason: str | None = None) -> OutputEvent:
+        """End the execution that `run_id` belongs to, `cancelled / cancelled`: running or paused, here or elsewhere.
+
+        Gives the OUTPUT it ended with; one that had ended before stays as it was.
+        """
+        from ..runtime.drive import cancel
+
+        return await cancel(self, run_id, reason)
+
+    # -- for the runtime ---------------------------------------------------------------------------------------------
+
+    def _store_in_use(self) -> Store:
+        if self._store is None:
+            from ..stores import default_store
+
+            self._store = default_store()
+        return self._store
+
+    def _prepare(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The input as the handler takes it and as JSON, gaps filled; raises `InvalidInput`."""
+        if self._defaults:
+            arguments = {**self._fill(arguments), **arguments}
+        values = self._params.validate(arguments)
+        return values, self._params.dump(values)
+
+    def _restore(self, stored: dict[str, Any]) -> dict[str, Any]:
+        """The input as the handler takes it, from what is stored; raises `InvalidInput`."""
+        return self._params.validate(stored)
+
+    def _fill(self, given: dict[str, Any]) -> dict[str, Any]:
+        filled = {}
+        for name, default in self._defaults.items():
+            if name in given:
+                continue
+            if callable(default):
+                with place(f"default_params[{name!r}] of {self.name}"):
+                    default = default()
+            filled[name] = default
+        return filled
+
+    def _dump(self, value: Any) -> tuple[Any, Any, str | None]:
+        """An output as Python sees it and as the record keeps it, with its form."""
+        raise NotImplementedError
+
+    def _revive(self, value: Any, form: str | None) -> Any:
+        """A recorded output as `_dump` gave it first."""
+        return value
+
+    async def _handle(self, frame: Frame, values: dict[str, Any]) -> Any:
+        """Do the work."""
+        raise NotImplementedError
+
+    async def _hook(self, hook: Callable[..., Any] | None, what: str, **given: Any) -> None:
+        """Call a hook with those of the `given` that it has parameters for."""
+        if hook is None:
+            return
+        wanted = inspect.signature(hook).parameters
+        with place(f"the {what} of {self.name}"):
+            result = hook(**{n: v for n, v in given.items() if n in wanted})
+            if inspect.isawaitable(result):
+                await result
+
+
+def _are_labels(labels: Any) -> bool:
+    return isinstance(labels, Mapping) and all(isinstance(k, str) and isinstance(v, str) for k, v in labels.items())
+
+

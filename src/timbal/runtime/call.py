@@ -1,0 +1,332 @@
+"""Perform one call, or give what is recorded of it: the one place where work happens."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..core.facts import Asked, Returned
+from ..core.ids import child
+from ..core.narrate import pause_output
+from ..core.outputs import dump_output
+from ..core.recall import Mismatch
+from ..core.transcript import output_value, resolve_output
+from ..errors import StoreError
+from ..state import Halt, Pause, current, home
+from ..types.events import StartEvent
+from ..types.run_status import INPUT_REQUIRED, SUCCESS, RunStatus
+from .failures import describe, public
+from .frame import Failure, Frame
+from .run import Run, Stopped, output_event
+from .schema import InvalidInput
+
+if TYPE_CHECKING:
+    from ..types.content import ToolUseContent
+    from ..runnables.base import Runnable
+
+
+class CallFailed(Exception):
+    """A call ends with an error that has a reason of its own (contract section 3)."""
+
+    def __init__(self, reason: str, message: str, type: str | None = None) -> None:
+        self.reason, self.message, self.type = reason, message, type
+        super().__init__(message)
+
+
+class Final(NamedTuple):
+    """What an agent's loop gives back: a value whose record is another call's, and the model's stop reason."""
+
+    value: Any
+    dumped: Any
+    form: str | None
+    reason: str | None
+
+
+class Outcome(NamedTuple):
+    """How a call came out: `output` as Python sees it, `dumped` with its `form` as the record keeps it."""
+
+    status: RunStatus
+    output: Any = None
+    dumped: Any = None
+    form: str | None = None
+    error: dict[str, Any] | None = None
+    cause: BaseException | None = None
+    asked: tuple[Asked, ...] = ()
+
+    @property
+    def paused(self) -> bool:
+        return bool(self.asked)
+
+
+async def call(
+    parent: Frame, target: Runnable | None, use: ToolUseContent, segment: str, missing: str
+) -> Outcome:
+    """One of an agent's tool calls: recorded whatever comes out. `missing` is what to say where there is no such tool."""
+    name, arguments = use.name, use.input
+    run = parent.run
+    key = child(parent.key, segment)
+    done = run.ledger.outcomes.get(key)
+    if done is not None:
+        return replay(run, done)
+    frame = _frame_of(parent, key, name, target.kind if target is not None else "Tool")
+    frame.tool_call_id = use.id
+    outcome = resting(frame)
+    if outcome is not None:
+        return outcome
+    if target is not None:
+        outcome = await perform(frame, target, arguments)
+    else:
+        frame.t0, frame.input = run.clock(), arguments
+        outcome = refused(frame, CallFailed("tool_not_found", missing, "ToolNotFound"), "tool_not_found")
+    if outcome.paused:
+        await rest(frame, outcome)
+        return outcome
+    await _keep(frame, outcome)
+    tell_output(frame, outcome)
+    return outcome
+
+
+async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[str, Any], taps: Any) -> Outcome:
+    """A runnable called inside a handler: as `call`, but a failure is recorded only when the handler goes on."""
+    run = parent.run
+    key = child(parent.key, segment)
+    frame = _frame_of(parent, key, target.name, target.kind)
+    frame.taps = (*parent.taps, taps)
+    done = run.ledger.outcomes.get(key)
+    if done is not None:
+        outcome = replay(run, done)
+        taps(_silent_output(frame, done, outcome))
+        return outcome
+    outcome = resting(frame)
+    if outcome is not None:
+        return outcome
+    outcome = await perform(frame, target, arguments)
+    if outcome.paused:
+        await rest(frame, outcome)
+    elif outcome.error is not None:
+        fact = _returned(frame, outcome)
+        if outcome.cause is not None:
+            fact = fact._replace(error=describe(outcome.cause, with_class=True))
+        cause = outcome.cause or RuntimeError(outcome.error["message"])
+        parent.failures.append(Failure(fact, cause))
+        tell_output(frame, outcome)
+    else:
+        await _keep(frame, outcome)
+        tell_output(frame, outcome)
+    return outcome
+
+
+def _frame_of(parent: Frame, key: str, name: str, kind: str) -> Frame:
+    run = parent.run
+    called = run.ledger.calls.get(key)
+    return Frame(run, key, f"{parent.path}.{name}", name, kind, called.call_id if called else run.new_id(), parent)
+
+
+def replay(run: Run, done: Returned) -> Outcome:
+    """What a recorded call gave."""
+    if done.error is not None:
+        return Outcome(RunStatus("error", done.reason, done.error["message"]), error=public(done.error))
+    status = SUCCESS if done.reason is None else RunStatus("success", done.reason)
+    dumped, form = resolve_output(run.ledger, done.key, done.output, done.form)
+    return Outcome(status, output_value(run.ledger, done.key, done.output, done.form), dumped, form)
+
+
+def resting(frame: Frame) -> Outcome | None:
+    """A call that waits, and in which nothing was answered since it ran, is left alone."""
+    run = frame.run
+    if frame.key not in run.ledger.calls or not run.ledger.at_rest(frame.key):
+        return None
+    frame.close()
+    asked = tuple(q.asked for q in run.ledger.open_questions if (q.call + "/").startswith(frame.key + "/"))
+    return Outcome(INPUT_REQUIRED, pause_output(asked[0]), asked=asked)
+
+
+async def perform(frame: Frame, target: Runnable, arguments: dict[str, Any]) -> Outcome:
+    """START, and the handler up to its end: what came out is for the caller to record and tell."""
+    run = frame.run
+    if run.halt is not None:
+        raise Halt(str(run.halt))
+    frame.t0 = run.clock()
+    try:
+        values, frame.input = target._prepare(arguments)
+    except Exception as error:
+        frame.input = arguments
+        return refused(frame, error, "invalid_input" if isinstance(error, InvalidInput) else None)
+    tell_start(frame)
+    return await execute(frame, target, values)
+
+
+def refused(frame: Frame, error: Exception, reason: str | None) -> Outcome:
+    """A call whose handler can't even be started."""
+    tell_start(frame)
+    if frame.key in frame.run.ledger.calls:
+        raise frame.mismatch(f"it had begun, and now can't be called: {error}")
+    frame.close()
+    return failed(frame, error, reason)
+
+
+async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Outcome:
+    """Run the handler under its frame."""
+    run = frame.run
+    if target.kind == "Tool":
+        await run.journal.flush()
+    token = current.set(frame.own)
+    frame.own.home = home()
+    error: BaseException | None = None
+    value: Any = None
+    try:
+        if target.timeout is None:
+            value = await target._handle(frame, values)
+        else:
+            async with asyncio.timeout(target.timeout) as limit:
+                value = await target._handle(frame, values)
+    except BaseException as problem:
+        error = problem
+        if target.timeout is not None and isinstance(problem, TimeoutError) and limit.expired():
+            frame.closed = True
+            error = CallFailed("timeout", f"{target.name} took longer than {target.timeout} s", "TimeoutError")
+        elif isinstance(problem, asyncio.CancelledError) and _was_cancelled(run):
+            frame.close()
+            _tell_stopped(frame)
+            raise
+    finally:
+        current.reset(token)
+    if frame.running or frame.unsure:
+        await frame.settle()
+    frame.close()
+    if run.halt is not None:
+        if isinstance(run.halt, StoreError):
+            raise run.halt
+        _tell_stopped(frame)
+        raise Halt(str(run.halt)) from None
+    if frame.asked:
+        return Outcome(INPUT_REQUIRED, pause_output(frame.asked[0]), asked=tuple(_unique(frame.asked)))
+    if error is not None:
+        return _ended_by(frame, error)
+    try:
+        if target.kind == "Tool":
+            frame.recall.check_complete()
+    except Mismatch as problem:
+        raise frame.mismatch(str(problem)) from None
+    return _returned_value(frame, target, value)
+
+
+def _was_cancelled(run: Run) -> bool:
+    """Whether a CancelledError is the run's own, and not one that the handler's code made."""
+    if run.halt is not None:
+        return True
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _ended_by(frame: Frame, error: BaseException) -> Outcome:
+    if isinstance(error, CallFailed):
+        return failed(frame, error, error.reason)
+    if isinstance(error, Pause | Halt):
+        error = RuntimeError("a handler raised the signal of a question that is no longer open")
+    if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+        raise error
+    frame.reopen_failures(error)
+    return failed(frame, error, None)
+
+
+def _returned_value(frame: Frame, target: Runnable, value: Any) -> Outcome:
+    if isinstance(value, Final):
+        status = SUCCESS if value.reason is None else RunStatus("success", value.reason)
+        return Outcome(status, value.value, value.dumped, value.form)
+    try:
+        value, dumped, form = target._dump(value)
+    except Exception as problem:
+        return failed(frame, TypeError(f"{frame.name} returned what can't be kept: {problem}"), None)
+    return Outcome(SUCCESS, value, dumped, form)
+
+
+def failed(frame: Frame, error: BaseException, reason: str | None) -> Outcome:
+    """The outcome of a call that ended with an exception."""
+    told = describe(error)
+    if isinstance(error, CallFailed):
+        told = {"type": error.type or reason or "Error", "message": error.message, "traceback": None}
+    elif isinstance(error, InvalidInput):
+        told["traceback"] = None
+    cause = error if not isinstance(error, CallFailed) else error.__cause__
+    return Outcome(RunStatus("error", reason, told["message"]), error=told, cause=cause)
+
+
+async def rest(frame: Frame, outcome: Outcome) -> None:
+    """A call has paused: note that it is under way, and tell at once if other work keeps the run going."""
+    run = frame.run
+    fact = frame.called()
+    if run.ledger.calls.get(frame.key) != fact:
+        run.record(fact)
+    run.journal.hold(frame.tell, output_event(frame, outcome.status, outcome.output, None, run.clock(), {}))
+    if run.busy > 1:
+        await run.journal.flush()
+
+
+async def _keep(frame: Frame, outcome: Outcome) -> None:
+    frame.run.record(_returned(frame, outcome))
+    await frame.run.journal.flush()
+
+
+def _returned(frame: Frame, outcome: Outcome) -> Returned:
+    status = outcome.status
+    return Returned(
+        frame.key,
+        frame.call_id,
+        frame.name,
+        frame.kind,
+        frame.t0,
+        frame.run.clock(),
+        outcome.dumped,
+        outcome.form,
+        outcome.error,
+        status.reason,
+        frame.usage,
+    )
+
+
+def tell_start(frame: Frame) -> None:
+    fields = frame.head("START")
+    fields["t0"] = frame.t0
+    fields["runnable_name"] = frame.name
+    fields["runnable_type"] = frame.kind
+    fields["tool_call_id"] = frame.tool_call_id
+    fields["input"] = frame.input
+    frame.tell(StartEvent._of(fields))
+
+
+def tell_output(frame: Frame, outcome: Outcome) -> None:
+    """OUTPUT of a call that has ended."""
+    event = output_event(
+        frame, outcome.status, outcome.output, outcome.error, frame.run.clock(), {}, outcome.cause
+    )
+    frame.tell(event)
+
+
+def _silent_output(frame: Frame, done: Returned, outcome: Outcome) -> Any:
+    """The OUTPUT that the handler gets for a recorded call; nobody else hears it again."""
+    frame.t0, frame.call_id, frame.usage = done.t0, done.call_id, done.usage
+    cause = None
+    if done.error is not None:
+        from .failures import revive
+
+        cause = revive(done.error)
+    return output_event(frame, outcome.status, outcome.output, outcome.error, done.t1, {}, cause)
+
+
+def _tell_stopped(frame: Frame) -> None:
+    """OUTPUT of a call that the end of its run cut off."""
+    halt = frame.run.halt
+    if frame.parent is None or isinstance(halt, StoreError):
+        return
+    if isinstance(halt, Stopped) or halt is None:
+        final = isinstance(halt, Stopped) and halt.final
+        status = RunStatus("cancelled", "cancelled" if final else "interrupted", str(halt) if halt else None)
+        frame.tell(output_event(frame, status, None, None, frame.run.clock(), {}))
+    else:
+        status = RunStatus("error", "replay_mismatch", str(halt))
+        frame.tell(output_event(frame, status, None, public(describe(halt)), frame.run.clock(), {}))
+
+
+def _unique(asked: list[Asked]) -> list[Asked]:
+    return list({fact.id: fact for fact in asked}.values())

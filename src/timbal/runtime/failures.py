@@ -1,0 +1,49 @@
+"""Exceptions as data, and back."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+#: How much of a traceback is kept, in characters: its end says the most.
+TRACEBACK_CHARACTERS = 8000
+
+
+def describe(error: BaseException, *, with_class: bool = False) -> dict[str, Any]:
+    """`{type, message, traceback}`; with the place of its class and its arguments where it is to be raised again."""
+    kind = type(error)
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message can't be told: __str__ raised)"
+    trace = "".join(traceback.format_exception(error))[-TRACEBACK_CHARACTERS:]
+    told: dict[str, Any] = {"type": kind.__name__, "message": clean(message), "traceback": clean(trace)}
+    if with_class:
+        told["class"] = f"{kind.__module__}:{kind.__qualname__}"
+    return told
+
+
+def public(error: dict[str, Any]) -> dict[str, Any]:
+    """The part of a described error that events carry."""
+    return {name: error.get(name) for name in ("type", "message", "traceback")}
+
+
+def clean(text: str) -> str:
+    """Text without halves of surrogate pairs, so that it can be sent."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def revive(told: dict[str, Any]) -> Exception | None:
+    """The exception of a described one, where its class can be imported and takes a message."""
+    from importlib import import_module
+
+    module, _, name = told.get("class", "").partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+        if isinstance(found, type) and issubclass(found, Exception):
+            return found(told["message"])
+    except Exception:
+        return None
+    return None

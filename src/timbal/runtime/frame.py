@@ -1,0 +1,587 @@
+"""One execution of a handler: its operations are recognised, performed once, and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
+
+from ..core.facts import Asked, Called, Reopened, Returned
+from ..core.ids import child, digest, interaction_id
+from ..core.recall import Held, Mismatch, Recall, Recalled
+from ..errors import InteractionExpired, ReplayMismatch, StepFailed
+from ..state import Ask, Halt, Pause, Scope, Step, current, home
+from ..types.approval import Default
+from ..types.events import DeltaEvent
+from ..types.json_value import json_value
+from .failures import describe, revive
+from .schema import codec_of, return_codec
+
+if TYPE_CHECKING:
+    from ..types.events import Event
+    from .run import Run
+
+#: How long an operation that can't be told apart waits while nothing else of its call moves (contract section 4).
+HOLD_SECONDS = 1.0
+#: How long a question may stay unpublished in a handler that swallowed its signal and works on.
+PUBLISH_SECONDS = 0.05
+
+
+class Failure(NamedTuple):
+    """An operation that raised; it is recorded when the handler goes on all the same."""
+
+    fact: Returned
+    error: BaseException
+
+
+class Frame:
+    """Everything one execution of a handler (or of an agent's loop, or of a step) needs while it runs.
+
+    It is also the `RunContext` of that handler.
+    """
+
+    __slots__ = (
+        "asked",
+        "call_id",
+        "closed",
+        "emitted",
+        "failures",
+        "input",
+        "key",
+        "kind",
+        "moved",
+        "name",
+        "own",
+        "parent",
+        "path",
+        "recall",
+        "recorded_failures",
+        "run",
+        "running",
+        "skip",
+        "snapshot",
+        "t0",
+        "taps",
+        "tool_call_id",
+        "unsure",
+        "usage",
+        "waiters",
+        "_timer",
+    )
+
+    def __init__(self, run: Run, key: str, path: str, name: str, kind: str, call_id: str, parent: Frame | None) -> None:
+        self.run = run
+        self.key = key
+        self.path = path
+        self.name = name
+        self.kind = kind
+        self.call_id = call_id
+        self.parent = parent
+        self.tool_call_id: str | None = parent.tool_call_id if parent is not None else None
+        self.taps: tuple[Callable[[Event], None], ...] = parent.taps if parent is not None else ()
+        self.t0 = 0
+        self.input: Any = None
+        self.own = Scope(self, None, None)
+        self.recall = Recall(run.ledger.operations.get(key))
+        #: Unanswered questions that this execution ran into, here or in a call inside it.
+        self.asked: list[Asked] = []
+        #: `(kind, name)` of suspends in tasks that match no record while records of their name are unclaimed.
+        self.unsure: list[tuple[str, str, Ask, Any]] = []
+        self.failures: list[Failure] = []
+        self.recorded_failures: list[Failure] = []
+        #: Operations in flight: they are recorded before this call ends, whatever becomes of its tasks.
+        self.running = 0
+        self.waiters: list[asyncio.Future[None]] = []
+        self.moved = 0
+        self.closed = False
+        self.emitted = 0
+        called = run.ledger.calls.get(key)
+        self.skip = called.streamed if called is not None else 0
+        self.usage: dict[str, int] | None = None
+        self.snapshot: WeakSet[Any] | None = None
+        self._timer: Any = None
+
+    # -- RunContext --------------------------------------------------------------------------------------------------
+
+    @property
+    def run_id(self) -> str:
+        return self.run.id
+
+    @property
+    def parent_run_id(self) -> str | None:
+        return self.run.parent_id
+
+    @property
+    def parent_call_id(self) -> str | None:
+        return self.parent.call_id if self.parent is not None else None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.run.labels
+
+    def emit(self, data: Any) -> None:
+        self.delta({"type": "custom", "data": json_value(data, "data")})
+
+    def delta(self, item: dict[str, Any]) -> None:
+        """Tell the listeners of a piece of output, unless an earlier execution of this call has told it."""
+        self.emitted += 1
+        if self.emitted > self.skip:
+            self.tell(DeltaEvent._of(self.head("DELTA") | {"item": {"id": self.call_id, **item}}))
+
+    def idempotency_key(self) -> str:
+        return digest([self.run.execution_id, self.key])
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def head(self, type: str) -> dict[str, Any]:
+        """The fields that every event of this call starts with."""
+        run, parent = self.run, self.parent
+        return {
+            "type": type,
+            "run_id": run.id,
+            "parent_run_id": run.parent_id,
+            "path": self.path,
+            "call_id": self.call_id,
+            "parent_call_id": parent.call_id if parent is not None else None,
+        }
+
+    def tell(self, event: Event) -> None:
+        """Give an event to the run's listener and to whoever iterates a call on the way up."""
+        self.run.stream.put(event)
+        for tap in self.taps:
+            tap(event)
+
+    def count(self, what: str, n: int = 1) -> None:
+        """Add to this call's usage; it counts for every call that this one is part of."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.usage is None:
+                frame.usage = {}
+            frame.usage[what] = frame.usage.get(what, 0) + n
+            frame = frame.parent
+
+    # -- operations: common ------------------------------------------------------------------------------------------
+
+    def _enter(self) -> Scope:
+        """The scope of the code that asks for an operation; raises when it may not go on."""
+        run = self.run
+        if run.halt is not None:
+            raise Halt(str(run.halt))
+        scope = self._scope()
+        if scope.pausing:
+            raise Pause
+        if self.closed:
+            if self.asked:
+                raise Pause
+            raise RuntimeError(f"the handler of {self.path} has returned; a task that it left running can't go on with the run")
+        return scope
+
+    def _scope(self) -> Scope:
+        scope = current.get()
+        assert isinstance(scope, Scope)
+        here = home()
+        if scope.home is None or scope.home is here or scope.home == here:
+            return scope
+        scope = Scope(self, scope, here)
+        current.set(scope)
+        if self.snapshot is not None and (here not in self.snapshot or self._signal_went_through_here()):
+            scope.pausing = True
+        return scope
+
+    def _signal_went_through_here(self) -> bool:
+        """Whether code that is now on the stack has caught the signal of a question (see `latch`)."""
+        import sys
+
+        stack = set()
+        frame = sys._getframe()
+        while frame is not None:
+            stack.add(frame)
+            frame = frame.f_back  # type: ignore[assignment]
+        for signal in self.run.signals.get(self.key, ()):
+            trace = signal.__traceback__
+            while trace is not None:
+                if trace.tb_frame in stack:
+                    return True
+                trace = trace.tb_next
+        return False
+
+    def _place(self, scope: Scope, kind: str, name: str, what: Callable[[], str]) -> Recalled | Held:
+        """Recognise an operation; raises `Halt` when the handler does not follow what was recorded."""
+        self._record_failures()
+        self.moved += 1
+        if scope is not self.own:
+            return self.recall.spawned(kind, name, what())
+        try:
+            return self.recall.own(kind, name)
+        except Mismatch as error:
+            raise self.mismatch(str(error)) from None
+
+    def mismatch(self, what: str) -> Halt:
+        """End the run: the code does not follow the ledger."""
+        error = ReplayMismatch(
+            f"{self.path}: {what}. The code was changed while this run was waiting, or does not do the same each time; "
+            "nothing is lost: put it right and go on with resume={}"
+        )
+        self.run.stop_with(error)
+        return Halt(str(error))
+
+    def _refuse_unsure(self, kind: str, name: str, unclaimed: tuple[str, ...]) -> Halt:
+        return self.mismatch(
+            f"in a task of its own it asked for {kind} {name!r} with arguments that were not recorded, while "
+            f"{len(unclaimed)} recorded {'one was' if len(unclaimed) == 1 else 'ones were'} not asked for; "
+            "where arguments differ each time, name the operation with key="
+        )
+
+    def _record_failures(self) -> None:
+        """The handler goes on after operations that failed: their failures are its past now."""
+        if self.failures:
+            for failure in self.failures:
+                self.run.record(failure.fact)
+            self.recorded_failures += self.failures
+            self.failures = []
+
+    def reopen_failures(self, error: BaseException) -> None:
+        """The handler ended with `error`: recorded failures that it comes from are to be tried again (contract 4)."""
+        if self.recorded_failures:
+            causes = _tree(error)
+            for failure in self.recorded_failures:
+                if failure.error in causes:
+                    self.run.record(Reopened(failure.fact.key))
+
+    # -- suspend -----------------------------------------------------------------------------------------------------
+
+    def suspend(self, ask: Ask) -> Any:
+        scope = self._enter()
+        payload = _payload(ask)
+        if scope is self.own:
+            place = self._place(scope, "suspend", ask.kind, str)
+        else:
+            place = self._place(scope, "suspend", ask.kind, lambda: ask.key or digest(payload))
+        if isinstance(place, Held):
+            # A suspend() can't wait. It would pause anyway, so it pauses, and is opened once the others are claimed.
+            self.unsure.append((ask.kind, ask.key or digest(payload), ask, payload))
+            raise self.latch(scope, Pause())
+        key = child(self.key, place.segment)
+        question = self.run.ledger.question_at(key)
+        if question is None:
+            raise self._ask(scope, key, ask, payload)
+        if question.settled is None:
+            self.asked.append(question.asked)
+            raise self.latch(scope, Pause())
+        return self._answered(scope, key, ask, question.asked, question.settled)
+
+    def _answered(self, scope: Scope, key: str, ask: Ask, asked: Asked, settled: Any) -> Any:
+        if settled.state == "expired" and asked.on_expiry == "raise":
+            raise InteractionExpired(f"nobody answered the question {asked.id} of {asked.path} in time")
+        if settled.state not in ("answered", "expired") or asked.on_expiry == "cancel" and settled.state == "expired":
+            raise self.latch(scope, Pause())
+        if ask.response_type is None:
+            return settled.value
+        from pydantic import ValidationError
+
+        try:
+            return codec_of(ask.response_type).load(settled.value)
+        except ValidationError as error:
+            problem = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'answer'}: {e['msg']}" for e in error.errors())
+            raise self._ask(scope, key, ask, {**asked.payload, "error": problem}, asked.round + 1) from None
+
+    def _ask(self, scope: Scope, key: str, ask: Ask, payload: dict[str, Any], round: int = 0) -> Pause:
+        """Open a question. It becomes durable, then public, when the call pauses."""
+        run = self.run
+        schema = ask.response_schema
+        if ask.response_type is not None and schema is None:
+            schema = codec_of(ask.response_type).json_schema
+        at = run.clock()
+        count = run.ledger.count_equal(self.path, payload, self.tool_call_id)
+        fact = Asked(
+            key,
+            interaction_id(self.path, payload, self.tool_call_id, count),
+            run.id,
+            self.path,
+            self.call_id,
+            ask.kind,
+            self.name,
+            payload,
+            at,
+            run.parent_id,
+            self.parent_call_id,
+            self.kind,
+            self.tool_call_id,
+            schema,
+            ask.response_type is not None,
+            None if ask.expires_in is None else at + _milliseconds(ask.expires_in),
+            {"default": json_value(ask.on_expiry.value, "on_expiry")} if isinstance(ask.on_expiry, Default) else ask.on_expiry,
+            ask.audience,
+            count,
+            round,
+        )
+        self.run.open_question(self, fact)
+        self.asked.append(fact)
+        return self.latch(scope, Pause())
+
+    def latch(self, scope: Scope, signal: Pause) -> Pause:
+        """From here on this task, and those that started it, only pause, whatever they do with the signal.
+
+        Tasks don't know their parents. One that does an operation is known by its scope; one that did none yet is known
+        by having come after the signal, or by having the signal's traceback on its stack.
+        """
+        step: Scope | None = scope
+        while step is not None:
+            step.pausing = True
+            step = step.parent
+        if scope is not self.own:
+            self.run.signals.setdefault(self.key, []).append(signal)
+            if self.snapshot is None:
+                self.snapshot = _tasks()
+        if self._timer is None and not self.closed:
+            self._timer = self.run.later(PUBLISH_SECONDS, self._publish)
+        return signal
+
+    def _publish(self) -> None:
+        if not self.closed:
+            self.run.spawn(self.run.publish())
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    def step(self, step: Step) -> Any:
+        scope = self._enter()
+        name = _step_name(step)
+        place = self._place(scope, "step", name, lambda: _step_digest(step, name))
+        if isinstance(place, Held):
+            raise self._refuse_unsure("step", name, place.unclaimed)
+        key = child(self.key, place.segment)
+        frame, replay = self._begin(key, name)
+        if replay is not None:
+            return self._replay(replay, step)
+        token = current.set(frame.own)
+        self.running += 1
+        try:
+            frame.own.home = home()
+            fact, value = self._returned(frame, step, step.function(*step.args, **step.kwargs))
+        except Exception as error:
+            raise self._failed(frame, error) from None
+        finally:
+            current.reset(token)
+            self.left()
+        self.run.record(fact)
+        self.run.journal.flush_here()
+        return value
+
+    async def step_async(self, step: Step) -> Any:
+        scope = self._enter()
+        name = _step_name(step)
+        what = lambda: _step_digest(step, name)  # noqa: E731
+        segment = await self.sure(self._place(scope, "step", name, what), "step", name, what)
+        frame, replay = self._begin(child(self.key, segment), name)
+        if replay is not None:
+            return self._replay(replay, step)
+        if scope is self.own:
+            return await self._perform_step(frame, step)
+        return await self.shielded(self._perform_step(frame, step))
+
+    async def _perform_step(self, frame: Frame, step: Step) -> Any:
+        token = current.set(frame.own)
+        self.running += 1
+        try:
+            frame.own.home = home()
+            fact, value = self._returned(frame, step, await step.function(*step.args, **step.kwargs))
+            self.run.record(fact)
+            await self.run.journal.flush()
+        except Exception as error:
+            raise self._failed(frame, error) from None
+        finally:
+            current.reset(token)
+            self.left()
+        return value
+
+    def _begin(self, key: str, name: str) -> tuple[Frame, Returned | None]:
+        recorded = self.run.ledger.outcomes.get(key)
+        called = self.run.ledger.calls.get(key)
+        frame = Frame(self.run, key, self.path, name, "step", called.call_id if called else self.run.new_id(), self)
+        frame.t0 = self.run.clock()
+        return frame, recorded
+
+    def _returned(self, frame: Frame, step: Step, result: Any) -> tuple[Returned, Any]:
+        """The fact of a step's result, and the result as it is read back from it."""
+        frame.closed = True
+        if frame.asked:
+            self.adopt(frame)
+            raise Pause
+        codec = return_codec(step.function)
+        try:
+            output = codec.dump(result) if codec else json_value(result, "the result")
+        except Exception as error:
+            raise TypeError(f"step {frame.name!r}: {error}") from None
+        fact = Returned(frame.key, frame.call_id, frame.name, "step", frame.t0, self.run.clock(), output)
+        return fact, codec.load(output) if codec else output
+
+    def _failed(self, frame: Frame, error: Exception) -> Exception:
+        """A step raised: the failure is kept aside until the handler goes on."""
+        frame.closed = True
+        told = describe(error, with_class=True)
+        fact = Returned(frame.key, frame.call_id, frame.name, "step", frame.t0, self.run.clock(), error=told)
+        self.failures.append(Failure(fact, error))
+        return error
+
+    def _replay(self, recorded: Returned, step: Step) -> Any:
+        if recorded.error is not None:
+            error = revive(recorded.error) or StepFailed(recorded.error["type"], recorded.error["message"])
+            self.recorded_failures.append(Failure(recorded, error))
+            raise error
+        codec = return_codec(step.function)
+        return codec.load(recorded.output) if codec else recorded.output
+
+    async def _next_move(self) -> bool:
+        """Wait until another operation of this call begins or ends; `False` when for a second none has."""
+        before = self.moved
+        waiter = asyncio.get_running_loop().create_future()
+        self.waiters.append(waiter)
+        try:
+            async with asyncio.timeout(HOLD_SECONDS):
+                await waiter
+        except TimeoutError:
+            return self.moved != before
+        finally:
+            if waiter in self.waiters:
+                self.waiters.remove(waiter)
+        return True
+
+    def move(self) -> None:
+        """Something happened in this call: whoever waits for it looks again."""
+        self.moved += 1
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.get_loop().call_soon_threadsafe(lambda w=waiter: w.done() or w.set_result(None))
+
+    # -- calls of runnables ------------------------------------------------------------------------------------------
+
+    def begin_call(self, kind: str, name: str, what: Callable[[], str]) -> tuple[Scope, Recalled | Held]:
+        """A call of a runnable begins, in the task that asks for it."""
+        scope = self._enter()
+        place = self._place(scope, kind, name, what)
+        self.running += 1
+        return scope, place
+
+    async def sure(self, place: Recalled | Held, kind: str, name: str, what: Callable[[], str]) -> str:
+        """The segment of an operation; one that can't be told yet waits until the others are claimed or nothing moves."""
+        while isinstance(place, Held):
+            if not await self._next_move():
+                raise self._refuse_unsure(kind, name, place.unclaimed)
+            place = self.recall.spawned(kind, name, what())
+        return place.segment
+
+    def adopt(self, frame: Frame) -> None:
+        """A call inside this one has paused: so does this one."""
+        self.asked += frame.asked
+        scope = current.get()
+        here = scope if isinstance(scope, Scope) and scope.frame is self else self.own
+        self.latch(here, Pause())
+
+    async def shielded(self, work: Awaitable[Any]) -> Any:
+        """Do it in a task of its own, so that it is finished and recorded when a sibling's pause cancels this one."""
+        task = asyncio.ensure_future(work)
+        self.run.tasks.add(task)
+        task.add_done_callback(self.run.tasks.discard)
+        return await asyncio.shield(task)
+
+    def left(self) -> None:
+        """An operation of this call is no longer in flight."""
+        self.running -= 1
+        self.move()
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """Wait until no operation of this call is in flight and its unsure questions are told apart; then close it."""
+        if self.asked and (self.running or self.unsure):
+            await self.run.publish()
+        while self.running:
+            waiter = asyncio.get_running_loop().create_future()
+            self.waiters.append(waiter)
+            if self.running:
+                await waiter
+        while self.unsure:
+            kind, name, ask, payload = self.unsure[0]
+            place = self.recall.spawned("suspend", kind, name)
+            if isinstance(place, Held):
+                if not await self._next_move():
+                    raise self._refuse_unsure("suspend", kind, place.unclaimed)
+                continue
+            del self.unsure[0]
+            key = child(self.key, place.segment)
+            question = self.run.ledger.question_at(key)
+            if question is None:
+                self._ask(self.own, key, ask, payload)
+            elif question.settled is None:
+                self.asked.append(question.asked)
+        self.close()
+
+    def close(self) -> None:
+        """No operation is taken any more."""
+        self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def called(self) -> Called:
+        """The fact that this call is under way."""
+        return Called(self.key, self.call_id, self.name, self.kind, self.t0, max(self.emitted, self.skip))
+
+
+def _payload(ask: Ask) -> dict[str, Any]:
+    payload = ask.payload
+    if not isinstance(payload, dict):
+        try:
+            payload = json_value(payload, "payload")
+        except TypeError:
+            pass
+    if not isinstance(payload, dict):
+        raise TypeError(f"suspend() takes a dict as its payload, not {type(ask.payload).__name__}: it is what a front end renders")
+    if not isinstance(ask.kind, str) or not ask.kind:
+        raise TypeError("suspend(kind=) is a name, such as 'ask_user'")
+    if ask.on_expiry not in ("cancel", "raise") and not isinstance(ask.on_expiry, Default):
+        raise TypeError("suspend(on_expiry=) is 'cancel', 'raise' or Default(value)")
+    result: dict[str, Any] = json_value(payload, "payload")
+    return result
+
+
+def _milliseconds(seconds: float | timedelta) -> int:
+    return int((seconds.total_seconds() if isinstance(seconds, timedelta) else seconds) * 1000)
+
+
+def _step_name(step: Step) -> str:
+    return getattr(step.function, "__name__", type(step.function).__name__)
+
+
+def _step_digest(step: Step, name: str) -> str:
+    if step.key is not None:
+        return step.key(*step.args, **step.kwargs)
+    try:
+        return digest(json_value([list(step.args), step.kwargs], f"the arguments of step {name!r}"))
+    except TypeError as error:
+        raise TypeError(f"{error}. In tasks, a step is known by its arguments: name it with @step(key=...)") from None
+
+
+def _tasks() -> WeakSet[Any]:
+    try:
+        return WeakSet(asyncio.all_tasks())
+    except RuntimeError:
+        return WeakSet()
+
+
+def _tree(error: BaseException) -> list[BaseException]:
+    """The exception, what it was raised from or during, and the members of groups."""
+    seen: list[BaseException] = []
+    todo: list[BaseException | None] = [error]
+    while todo:
+        one = todo.pop()
+        if one is None or any(one is other for other in seen):
+            continue
+        seen.append(one)
+        todo += [one.__cause__, one.__context__]
+        if isinstance(one, BaseExceptionGroup):
+            todo += one.exceptions
+    return seen

@@ -1,0 +1,194 @@
+"""What calling a runnable gives: a run that has not begun yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from ..core.ids import digest
+from ..core.recall import Held, Recalled
+from ..state import Pause, Scope, current
+from ..types.approval import Principal
+from ..types.events import Event, OutputEvent
+from ..types.json_value import json_value
+from .stream import EventStream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..runnables.base import Runnable
+    from .frame import Frame
+    from .run import Run
+
+
+class Given(NamedTuple):
+    """What a runnable was called with."""
+
+    arguments: dict[str, Any]
+    parent_id: str | None
+    resume: Mapping[str, Any] | None
+    run_id: str
+    #: Whether the caller chose the run id: then the same start again follows the first one.
+    chosen: bool
+    labels: dict[str, str]
+    by: Principal | None
+
+
+class RunHandle:
+    """A run: iterate it for its events, or await it for its output. It begins with the first of these.
+
+    The run has its own task: reading slowly, answering from inside the loop or leaving the loop does not stop it.
+    `await handle.aclose()`, or leaving `async with handle`, interrupts it; it can be resumed.
+    """
+
+    def __init__(self, runnable: Runnable, given: Given) -> None:
+        self._runnable = runnable
+        self._given = given
+        self._stream = EventStream()
+        self._task: asyncio.Task[Any] | None = None
+        self._run: Run | None = None
+        self._stop: tuple[str | None, bool] | None = None
+        self._outer: Frame | None = None
+        self._scope: Scope | None = None
+        self._output: OutputEvent | None = None
+        self._paused = False
+
+    @property
+    def run_id(self) -> str:
+        """The id of this run; inside a handler, of the run that the call belongs to."""
+        return self._given.run_id if self._outer is None else self._outer.run.id
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._task is None:
+            self._start()
+        try:
+            return await self._stream.next()
+        except StopAsyncIteration:
+            self._raise_pause()
+            raise
+
+    def __await__(self) -> Generator[Any, None, OutputEvent]:
+        return self.collect().__await__()
+
+    async def collect(self) -> OutputEvent:
+        """Run to the end (or the pause); gives the root OUTPUT, the same one each time.
+
+        Raises `StoreError` when the store could not keep the run, and `LeaseLost` when another run took it over.
+        """
+        if self._task is None:
+            self._start()
+        return await self._stream.drain() if self._outer is None else await self._collect_nested()
+
+    async def cancel(self, reason: str | None = None) -> None:
+        """End the execution for good, `cancelled / cancelled`."""
+        await self._end(reason, final=True)
+
+    async def aclose(self) -> None:
+        """Interrupt the run if it is still going: `cancelled / interrupted`, and `resume={}` goes on with it."""
+        await self._end(None, final=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        scope = current.get()
+        if isinstance(scope, Scope):
+            self._start_nested(scope.frame)
+        elif scope is not None:
+            raise RuntimeError(f"{self._runnable.name} can't be called in {scope.name}; call it in a handler")
+        else:
+            from .drive import drive
+
+            self._task = asyncio.ensure_future(drive(self))
+
+    def begun(self, run: Run) -> None:
+        """The run has its lease; a stop that came before takes effect now."""
+        self._run = run
+        if self._stop is not None:
+            reason, final = self._stop
+            run.stop(reason, final=final)
+
+    async def _end(self, reason: str | None, *, final: bool) -> None:
+        if self._stream.closed:
+            return
+        self._stop = (reason, final)
+        if self._task is None:
+            if not final:
+                return
+            self._start()
+        if self._run is not None:
+            self._run.stop(reason, final=final)
+        elif not final and self._task is not None:
+            self._task.cancel()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    # -- as an operation of a handler --------------------------------------------------------------------------------
+
+    def _start_nested(self, frame: Frame) -> None:
+        given, target = self._given, self._runnable
+        taken = [n for n, v in (("parent_id", given.parent_id), ("resume", given.resume)) if v is not None]
+        if given.chosen:
+            taken.append("run_id")
+        if taken:
+            raise TypeError(f"{target.name} is called inside a handler: it belongs to that run and takes no {', '.join(taken)}")
+        self._outer = frame
+        self._scope, place = frame.begin_call(target.kind, target.name, self._digest)
+        self._task = asyncio.ensure_future(self._nested(frame, self._scope, place))
+        frame.run.tasks.add(self._task)
+        self._task.add_done_callback(frame.run.tasks.discard)
+
+    async def _nested(self, frame: Frame, scope: Scope, place: Recalled | Held) -> None:
+        from .call import nested
+
+        target, stream, run = self._runnable, self._stream, frame.run
+        strand = scope is not frame.own
+        run.busy += strand
+        try:
+            segment = await frame.sure(place, target.kind, target.name, self._digest)
+            outcome = await nested(frame, target, segment, self._given.arguments, stream.put)
+            if outcome.paused:
+                frame.asked += outcome.asked
+                self._paused = True
+                frame.latch(scope, Pause())
+        except BaseException as error:
+            stream.close(None, error)
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+        else:
+            stream.close(None)
+        finally:
+            run.busy -= strand
+            frame.left()
+
+    def _digest(self) -> str:
+        try:
+            return digest(json_value(self._given.arguments, f"the input of {self._runnable.name!r}"))
+        except TypeError as error:
+            raise TypeError(f"{error}. In tasks, a call is known by its input, so it must be JSON") from None
+
+    async def _collect_nested(self) -> OutputEvent:
+        while self._output is None or not self._stream.closed:
+            try:
+                event = await self._stream.next()
+            except StopAsyncIteration:
+                break
+            if isinstance(event, OutputEvent):
+                self._output = event
+        self._raise_pause()
+        assert self._output is not None
+        return self._output
+
+    def _raise_pause(self) -> None:
+        """The call has paused, and so does the handler that made it."""
+        if self._paused:
+            raise Pause

@@ -1,0 +1,62 @@
+"""Where executions are kept."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .base import BaseStore
+    from .memory import MemoryStore
+    from .sqlite import SqliteStore
+
+__all__ = ["MemoryStore", "SqliteStore", "open_store"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "MemoryStore":
+        from .memory import MemoryStore
+
+        return MemoryStore
+    if name == "SqliteStore":
+        from .sqlite import SqliteStore
+
+        return SqliteStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def open_store(store: Any) -> Any:
+    """A store from its URL (`memory://`, `sqlite:///runs.db`), the same object for the same URL; a store as it is.
+
+    Raises `ValueError` for a URL of no known kind.
+    """
+    if not isinstance(store, str):
+        if not hasattr(store, "commit"):
+            raise TypeError(f"store= is a store object or a URL such as 'sqlite:///runs.db', not {type(store).__name__}")
+        return store
+    if store == "memory://":
+        return _memory()
+    scheme, _, path = store.partition(":///")
+    if scheme == "sqlite" and path:
+        return _sqlite(os.path.abspath(path), os.getpid())
+    raise ValueError(f"a store URL is 'sqlite:///<file>' (four slashes for an absolute path) or 'memory://', not {store!r}")
+
+
+def default_store() -> Any:
+    """The store of a runnable that was given none: `TIMBAL_STORE`, or the process's memory."""
+    return open_store(os.environ.get("TIMBAL_STORE") or "memory://")
+
+
+@cache
+def _memory() -> BaseStore:
+    from .memory import MemoryStore
+
+    return MemoryStore()
+
+
+@cache
+def _sqlite(path: str, pid: int) -> BaseStore:
+    from .sqlite import SqliteStore
+
+    return SqliteStore(path)

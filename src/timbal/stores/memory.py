@@ -1,0 +1,316 @@
+"""A store in the memory of this process: for tests, scripts, and runs that need not outlive it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from itertools import islice
+from typing import Any
+
+from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
+from ..ports import Commit, Ending, Lease, Opening, QuestionRow, RunRow, Settlement, Settling, Stored
+from .base import BaseStore, RunInfo
+from .waiting import failed, resolved
+
+_DONE: Future[str | None] = resolved(None)
+
+
+class MemoryStore(BaseStore):
+    """Keeps every open execution; of finished ones the newest, `max_finished_bytes` of records (256 MiB)."""
+
+    def __init__(self, max_finished_bytes: int = 256 * 1024 * 1024) -> None:
+        self._lock = threading.Lock()
+        self._max = max_finished_bytes
+        self._by_run: dict[str, _Execution] = {}
+        self._open: dict[int, tuple[_Execution, _Question]] = {}
+        self._asked = 0
+        self._finished: dict[str, int] = {}
+        self._finished_bytes = 0
+        self._newest_dropped = ""
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def commit(self, commit: Commit) -> Future[str | None]:
+        lease, opening = commit.lease, commit.opening
+        with self._lock:
+            if opening is not None:
+                if opening.run_id in self._by_run:
+                    return failed(RunExists(f"run {opening.run_id} exists already"))
+                lease.ref = self._by_run[opening.run_id] = _Execution(opening, lease)
+            execution: _Execution = lease.ref
+            if execution.lease is not lease:
+                return failed(LeaseLost(f"run {execution.run_id} was taken over by another run, or erased"))
+            if commit.record:
+                execution.records.append(commit.record)
+            for row in commit.questions:
+                self._ask(execution, row)
+            for settlement in commit.settlements:
+                question = execution.question(settlement.id)
+                if question is not None and question.settled is None:
+                    self._settle(question, settlement)
+            stop = execution.stop
+            if commit.ending is None:
+                return _DONE if stop is None else resolved(stop)
+            self._end(execution, commit.ending)
+        execution.changed()
+        return _DONE
+
+    def settle(
+        self, ref: Any, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None = None
+    ) -> Future[Settling]:
+        execution: _Execution = ref
+        with self._lock:
+            questions = [execution.question(s.id) for s in settlements]
+            if any(q is None or q.settled is not None for q in questions):
+                return resolved(Settling(True, None))
+            if run is not None and run.run_id in self._by_run:
+                return failed(RunExists(f"run {run.run_id} exists already"))
+            for question, settlement in zip(questions, settlements, strict=True):
+                assert question is not None
+                self._settle(question, settlement)
+            holder = execution.holder()
+            lease = self._take(execution, run) if run is not None else None
+            if stop is not None and holder is not None:
+                execution.stop = stop
+        if stop is not None and holder is not None:
+            holder.stop(stop)
+        return resolved(Settling(False, lease))
+
+    def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
+        with self._lock:
+            return resolved(self._take(ref, run))
+
+    def _take(self, execution: _Execution, run: RunRow) -> Lease | None:
+        if run.run_id not in self._by_run:
+            execution.runs.append(_Run(run.run_id, run.parent_run_id, run.at))
+            self._by_run[run.run_id] = execution
+        if execution.holder() is not None:
+            return None
+        execution.fence += 1
+        execution.stop = None
+        execution.lease = Lease(execution, execution.fence)
+        self._reopen(execution)
+        return execution.lease
+
+    def _ask(self, execution: _Execution, row: QuestionRow) -> None:
+        self._asked += 1
+        question = _Question(self._asked, row)
+        execution.questions = (*execution.questions, question)
+        self._open[question.number] = (execution, question)
+
+    def _settle(self, question: _Question, settlement: Settlement) -> None:
+        question.settled = settlement.body
+        self._open.pop(question.number, None)
+
+    def _end(self, execution: _Execution, ending: Ending) -> None:
+        execution.lease = None
+        execution.stop = None
+        execution.run(ending.run_id).end(ending)
+        if not execution.is_open():
+            size = execution.size()
+            self._finished[execution.run_id] = size
+            self._finished_bytes += size
+            while self._finished_bytes > self._max and len(self._finished) > 1:
+                oldest = next(iter(self._finished))
+                self._finished_bytes -= self._finished.pop(oldest)
+                self._forget(self._by_run[oldest])
+                self._newest_dropped = max(self._newest_dropped, oldest)
+
+    def _reopen(self, execution: _Execution) -> None:
+        self._finished_bytes -= self._finished.pop(execution.run_id, 0)
+
+    def _forget(self, execution: _Execution) -> None:
+        for run in execution.runs:
+            self._by_run.pop(run.run_id, None)
+        for question in execution.questions:
+            self._open.pop(question.number, None)
+
+    def _erase(self, run_id: str) -> Future[bool]:
+        with self._lock:
+            execution = self._by_run.get(run_id)
+            if execution is None:
+                return resolved(False)
+            self._reopen(execution)
+            self._forget(execution)
+            execution.lease = None
+        execution.changed()
+        return resolved(True)
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def load(self, run_id: str) -> Future[Stored | None]:
+        with self._lock:
+            execution = self._by_run.get(run_id)
+            if execution is None:
+                return self._missing(run_id, None)
+            held = execution.holder() is not None
+            newest = execution.runs[-1].run_id
+            return resolved(
+                Stored(execution, execution.run_id, execution.labels, newest, held, execution.fence, execution.all_records())
+            )
+
+    def history(self, run_id: str) -> Future[list[list[bytes | str]]]:
+        found: list[list[bytes | str]] = []
+        with self._lock:
+            at: str | None = run_id
+            while at is not None:
+                execution = self._by_run.get(at)
+                if execution is None:
+                    return self._missing(at, [])
+                found.append(execution.all_records())
+                at = execution.parent_run_id
+        return resolved(found[::-1])
+
+    def _missing(self, run_id: str, nothing: Any) -> Future[Any]:
+        if run_id <= self._newest_dropped:
+            return failed(
+                RunNotFound(
+                    f"run {run_id} is not here: it never was, or it had finished and was dropped "
+                    f"(this MemoryStore keeps {self._max} bytes of finished runs)"
+                )
+            )
+        return resolved(nothing)
+
+    def wait(self, ref: Any) -> Future[None]:
+        execution: _Execution = ref
+        with self._lock:
+            if execution.holder() is None:
+                return resolved(None)
+            future: Future[None] = Future()
+            execution.waiters = (*execution.waiters, future)
+            return future
+
+    def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:
+        wanted = set(ids)
+        with self._lock:
+            found = [e.run_id for e, q in self._open.values() if q.row.id in wanted and e.runnable == runnable]
+        return resolved(list(dict.fromkeys(found)))
+
+    def _open_questions(
+        self, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
+    ) -> Future[list[tuple[str, str, dict[str, str], str, bytes | str]]]:
+        first = _number(after)
+        with self._lock:
+            found = (
+                (str(q.number), e.run_id, e.labels, e.runnable, q.row.body)
+                for e, q in self._open.values()
+                if q.number > first
+                and (runnable is None or e.runnable == runnable)
+                and (kind is None or q.row.kind == kind)
+                and labels.items() <= e.labels.items()
+            )
+            return resolved(list(islice(found, limit)))
+
+    def _list_runs(
+        self, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
+    ) -> Future[list[RunInfo]]:
+        with self._lock:
+            every = sorted(self._by_run.items(), reverse=True)
+            found = (
+                info
+                for run_id, e in every
+                if after is None or run_id < after
+                for info in (e.info(e.run(run_id)),)
+                if (status is None or info.status == status)
+                and (runnable is None or e.runnable == runnable)
+                and labels.items() <= e.labels.items()
+            )
+            return resolved(list(islice(found, limit)))
+
+    def _runs_of(self, run_id: str) -> Future[list[RunInfo]]:
+        with self._lock:
+            execution = self._by_run.get(run_id)
+            return resolved([execution.info(run) for run in execution.runs] if execution else [])
+
+    async def aclose(self) -> None:
+        """Nothing to let go of."""
+
+
+class _Run:
+    __slots__ = ("parent_run_id", "reason", "run_id", "status", "t0", "t1")
+
+    def __init__(self, run_id: str, parent_run_id: str | None, t0: int) -> None:
+        self.run_id, self.parent_run_id, self.t0 = run_id, parent_run_id, t0
+        self.status, self.reason, self.t1 = "running", None, None
+
+    status: str
+    reason: str | None
+    t1: int | None
+
+    def end(self, ending: Ending) -> None:
+        self.status, self.reason, self.t1 = ending.code, ending.reason, ending.at
+
+
+class _Question:
+    __slots__ = ("number", "row", "settled")
+
+    def __init__(self, number: int, row: QuestionRow) -> None:
+        self.number, self.row = number, row
+        self.settled: bytes | None = None
+
+
+class _Execution:
+    __slots__ = (
+        "fence", "kind", "labels", "lease", "parent_run_id", "questions", "records", "runnable", "runs", "stop", "waiters",
+    )  # fmt: skip
+
+    def __init__(self, opening: Opening, lease: Lease) -> None:
+        self.runnable, self.kind = opening.runnable, opening.kind
+        self.parent_run_id, self.labels = opening.parent_run_id, opening.labels
+        self.records: list[bytes] = []
+        self.questions: tuple[_Question, ...] = ()
+        self.runs = [_Run(opening.run_id, opening.parent_run_id, opening.at)]
+        self.lease: Lease | None = lease
+        self.fence = 1
+        self.stop: str | None = None
+        self.waiters: tuple[Future[None], ...] = ()
+
+    @property
+    def run_id(self) -> str:
+        return self.runs[0].run_id
+
+    def run(self, run_id: str) -> _Run:
+        return next(run for run in reversed(self.runs) if run.run_id == run_id)
+
+    def question(self, id: str) -> _Question | None:
+        return next((q for q in self.questions if q.row.id == id), None)
+
+    def holder(self) -> Lease | None:
+        """The lease, if its holder is still there."""
+        return self.lease if self.lease is not None and self.lease.alive() else None
+
+    def is_open(self) -> bool:
+        """Whether it waits for somebody, or was interrupted."""
+        return any(q.settled is None for q in self.questions) or self.runs[-1].reason == "interrupted"
+
+    def all_records(self) -> list[bytes | str]:
+        return [*self.records, *self._question_records()]
+
+    def _question_records(self) -> Iterator[bytes]:
+        for question in self.questions:
+            yield question.row.body
+            if question.settled is not None:
+                yield question.settled
+
+    def size(self) -> int:
+        return sum(map(len, self.all_records()))
+
+    def info(self, run: _Run) -> RunInfo:
+        status = "paused" if run.reason in ("input_required", "approval_required") else run.status
+        return RunInfo(
+            run.run_id, self.run_id, run.parent_run_id, self.runnable, self.kind, self.labels, status, run.reason, run.t0, run.t1
+        )
+
+    def changed(self) -> None:
+        """Wake whoever waits for it; not under the lock."""
+        waiters, self.waiters = self.waiters, ()
+        for waiter in waiters:
+            waiter.set_result(None)
+
+
+def _number(after: str | None) -> int:
+    try:
+        return int(after) if after is not None else 0
+    except ValueError:
+        raise StoreError(f"after={after!r} is no position: pass the .next of a page") from None

@@ -1,0 +1,45 @@
+"""Waiting, from any event loop, for what a store's thread does."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def wait(future: Future[T]) -> T:
+    """The future's result. Being cancelled while waiting leaves the work itself alone."""
+    if not future.done():
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+
+        def wake(_: Any) -> None:
+            try:
+                loop.call_soon_threadsafe(_set, waiter)
+            except RuntimeError:  # the loop has been closed: nobody waits any more
+                pass
+
+        future.add_done_callback(wake)
+        await waiter
+    return future.result()
+
+
+def _set(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+def resolved(value: T) -> Future[T]:
+    """A future that has this result already."""
+    future: Future[T] = Future()
+    future.set_result(value)
+    return future
+
+
+def failed(error: BaseException) -> Future[Any]:
+    """A future that has failed already."""
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future

@@ -1,0 +1,1 @@
+"""The vocabulary that goes over the wire and into records."""
