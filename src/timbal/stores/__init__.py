@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .base import BaseStore
     from .memory import MemoryStore
+    from .postgres import PostgresStore
     from .sqlite import SqliteStore
 
-__all__ = ["MemoryStore", "SqliteStore", "open_store"]
+__all__ = ["MemoryStore", "PostgresStore", "SqliteStore", "open_store"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +24,10 @@ def __getattr__(name: str) -> Any:
         from .sqlite import SqliteStore
 
         return SqliteStore
+    if name == "PostgresStore":
+        from .postgres import PostgresStore
+
+        return PostgresStore
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,0 +1,49 @@
+-- Version 1. Times are Unix milliseconds. A row is only ever added or settled; `executions` holds the one thing that
+-- changes hands: the lease.
+
+CREATE TABLE executions (
+    id          INTEGER PRIMARY KEY,
+    run         TEXT NOT NULL,          -- its first run
+    runnable    TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    parent      TEXT,                   -- the run that this turn of a conversation comes after
+    labels      TEXT,                   -- JSON object
+    holder      TEXT,                   -- who has the lease; NULL: nobody
+    fence       INTEGER NOT NULL,       -- grows with each holder: a stale one can't write
+    lease_until INTEGER,
+    stop        TEXT                    -- somebody asked the holder to stop: the reason
+);
+
+CREATE TABLE runs (
+    id          TEXT PRIMARY KEY,
+    execution   INTEGER NOT NULL,
+    parent      TEXT,
+    status      TEXT,                   -- NULL: running
+    reason      TEXT,
+    t0          INTEGER NOT NULL,
+    t1          INTEGER
+) WITHOUT ROWID;
+
+CREATE INDEX runs_of_execution ON runs (execution) WHERE parent IS NOT NULL;
+
+CREATE TABLE facts (
+    id          INTEGER PRIMARY KEY,
+    execution   INTEGER NOT NULL,
+    body        TEXT NOT NULL           -- JSON array of facts
+);
+
+CREATE INDEX facts_of_execution ON facts (execution);
+
+CREATE TABLE questions (
+    number      INTEGER PRIMARY KEY,
+    execution   INTEGER NOT NULL,
+    id          TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    due_at      INTEGER,
+    body        TEXT NOT NULL,          -- its `asked` fact
+    settled     TEXT                    -- its `settled` fact; NULL: open. Set once, in the statement that decides a race
+);
+
+CREATE INDEX questions_of_execution ON questions (execution);
+CREATE INDEX open_questions ON questions (id) WHERE settled IS NULL;
+CREATE INDEX questions_due ON questions (due_at) WHERE settled IS NULL AND due_at IS NOT NULL;

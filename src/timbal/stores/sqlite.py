@@ -1,0 +1,543 @@
+"""A store in one SQLite file, for any number of processes of one host."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from ..errors import LeaseLost, RunExists, StoreError
+from ..ports import Commit, Lease, Opening, RunRow, Settlement, Settling, Stored
+from .base import LEASE_SECONDS, BaseStore, RunInfo
+from .waiting import wait
+from .worker import Worker
+
+T = TypeVar("T")
+
+APPLICATION_ID = 0x54494D42  # "TIMB" in the file's header: the file is ours
+SCHEMA_VERSION = 1
+
+#: How often another process's changes are looked for while somebody waits for them, in seconds.
+POLL_SECONDS = 0.01
+#: How often a store that holds leases looks whether its holders are asked to stop, in seconds.
+WATCH_SECONDS = 0.5
+
+
+class SqliteStore(BaseStore):
+    """Keeps everything in the file `path` (made when missing), beside its `-wal` and `-shm`.
+
+    `synchronous="full"`: what is reported is on the disk, through a power loss too; `"normal"` trades that for speed.
+    `lease_seconds`: after so long without a sign of life another run may take an execution over; where its process was
+    on this host and is gone, at once. Raises `StoreError` at the first use when the file is not ours or can't be used.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: Literal["full", "normal"] = "full",
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        if synchronous not in ("full", "normal"):
+            raise ValueError(f"synchronous is 'full' or 'normal', not {synchronous!r}")
+        self.path = os.path.abspath(path)
+        self._synchronous = synchronous
+        self._lease_ms = int(lease_seconds * 1000)
+        self._lock = threading.Lock()
+        self._open_worker()
+
+    def _open_worker(self) -> None:
+        self._pid = os.getpid()
+        self._desk = _Desk(self.path, self._synchronous, self._lease_ms)
+        self._worker = Worker(self._desk.connect, self._desk.tick, self._desk.explain)
+        self._finalizer = weakref.finalize(self, self._worker.close)
+        self._finalizer.atexit = False
+
+    def _do(self, work: Callable[[sqlite3.Connection], T], *, writes: bool) -> Future[T]:
+        if os.getpid() != self._pid:
+            with self._lock:
+                if os.getpid() != self._pid:
+                    self._open_worker()
+        return self._worker.submit(work, writes=writes)
+
+    # -- the operations of every store (see `ports.Store`) -------------------------------------------------------------
+
+    def commit(self, commit: Commit) -> Future[str | None]:
+        desk = self._desk
+        return self._do(lambda db: desk.commit(db, commit), writes=True)
+
+    def load(self, run_id: str) -> Future[Stored | None]:
+        desk = self._desk
+        return self._do(lambda db: desk.load(db, run_id), writes=False)
+
+    def history(self, run_id: str) -> Future[list[list[bytes | str]]]:
+        return self._do(lambda db: _history(db, run_id), writes=False)
+
+    def settle(
+        self, ref: Any, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None = None
+    ) -> Future[Settling]:
+        desk = self._desk
+        return self._do(lambda db: desk.settle(db, ref, settlements, run, stop), writes=True)
+
+    def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
+        desk = self._desk
+        return self._do(lambda db: desk.take(db, ref, run), writes=True)
+
+    def wait(self, ref: Any) -> Future[None]:
+        future: Future[None] = Future()
+        desk = self._desk
+        self._do(lambda db: desk.watch(db, ref, future), writes=False).add_done_callback(lambda f: _pass_on(f, future))
+        return future
+
+    def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:
+        return self._do(lambda db: _find(db, ids, runnable), writes=False)
+
+    def _open_questions(
+        self, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
+    ) -> Future[list[tuple[str, str, dict[str, str], str, bytes | str]]]:
+        return self._do(lambda db: _open_questions(db, runnable, kind, labels, after, limit), writes=False)
+
+    def _list_runs(
+        self, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
+    ) -> Future[list[RunInfo]]:
+        return self._do(lambda db: _list_runs(db, status, runnable, labels, after, limit), writes=False)
+
+    def _runs_of(self, run_id: str) -> Future[list[RunInfo]]:
+        return self._do(lambda db: _runs_of(db, run_id), writes=False)
+
+    def _erase(self, run_id: str) -> Future[bool]:
+        desk = self._desk
+        return self._do(lambda db: desk.erase(db, run_id), writes=True)
+
+    async def aclose(self) -> None:
+        self._worker.close()
+        done: Future[None] = Future()
+        threading.Thread(target=lambda: (self._worker.join(), done.set_result(None))).start()
+        await wait(done)
+
+
+def _pass_on(asked: Future[None], future: Future[None]) -> None:
+    error = asked.exception()
+    if error is not None and not future.done():
+        future.set_exception(error)
+
+
+class _Desk:
+    """What the worker's thread does with the connection; only that thread touches it."""
+
+    def __init__(self, path: str, synchronous: str, lease_ms: int) -> None:
+        self._path = path
+        self._synchronous = synchronous
+        self._lease_ms = lease_ms
+        self._holder = f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}/{os.urandom(4).hex()}"
+        self._leases: dict[int, Lease] = {}
+        self._waiters: dict[int, list[Future[None]]] = {}
+        self._data_version = 0
+        self._beat_at = 0.0
+        self._wake_at = 0.0
+
+    # -- opening -------------------------------------------------------------------------------------------------------
+
+    def connect(self) -> sqlite3.Connection:
+        if sqlite3.sqlite_version_info < (3, 35):
+            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 is the oldest that works")
+        folder = os.path.dirname(self._path)
+        if not os.path.isdir(folder):
+            raise StoreError(f"{self._path} can't be opened: the folder {folder} does not exist; make it first")
+        db = sqlite3.connect(self._path, timeout=30.0, isolation_level=None, check_same_thread=False)
+        try:
+            self._check(db)
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute(f"PRAGMA synchronous={self._synchronous}")
+            self._create(db)
+        except BaseException:
+            db.close()
+            raise
+        self._data_version = _data_version(db)
+        return db
+
+    def _check(self, db: sqlite3.Connection) -> bool:
+        """Whether the file holds our tables; raises `StoreError` when it is somebody else's or newer."""
+        (app,) = db.execute("PRAGMA application_id").fetchone()
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if app == 0 and tables == 0:
+            return False
+        if app != APPLICATION_ID:
+            raise StoreError(f"{self._path} is a SQLite file of something else; nothing was touched, choose another path")
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self._path} has schema version {version}, and this library knows {SCHEMA_VERSION}: use the newer library"
+            )
+        return True
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        if self._check(db):
+            return
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if not self._check(db):
+                schema = Path(__file__).with_name("schema.sql").read_text()
+                for statement in schema.split(";\n"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        finally:
+            db.execute("COMMIT")
+
+    def explain(self, error: Exception) -> StoreError:
+        """A `StoreError` that says what this means for whoever runs the program."""
+        text = str(error)
+        if "not a database" in text or "malformed" in text:
+            what = "it is damaged, or no SQLite file; nothing was changed"
+        elif "readonly" in text:
+            what = "it, or its folder, can't be written"
+        elif "full" in text:
+            what = "the disk is full; nothing of this was kept, and it can be done again when there is room"
+        elif "locked" in text:
+            what = "another process has kept it locked for 30 s"
+        else:
+            what = "nothing of this was kept"
+        failure = StoreError(f"{self._path}: {text}: {what}")
+        failure.__cause__ = error
+        return failure
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def commit(self, db: sqlite3.Connection, commit: Commit) -> str | None:
+        lease, ending = commit.lease, commit.ending
+        stop = None
+        if commit.opening is not None:
+            self._open(db, lease, commit.opening)
+        else:
+            row = db.execute("SELECT fence, stop FROM executions WHERE id = ?", (lease.ref,)).fetchone()
+            if row is None or row[0] != lease.fence:
+                self._leases.pop(lease.ref, None)
+                raise LeaseLost("the run was taken over by another one, or erased; what it had not committed does not count")
+            stop = row[1]
+        if commit.record:
+            db.execute("INSERT INTO facts (execution, body) VALUES (?, ?)", (lease.ref, commit.record.decode()))
+        for q in commit.questions:
+            db.execute(
+                "INSERT INTO questions (execution, id, kind, due_at, body) VALUES (?, ?, ?, ?, ?)",
+                (lease.ref, q.id, q.kind, q.due_at, q.body.decode()),
+            )
+        for s in commit.settlements:
+            db.execute(
+                "UPDATE questions SET settled = ? WHERE execution = ? AND id = ? AND settled IS NULL",
+                (s.body.decode(), lease.ref, s.id),
+            )
+        if ending is not None:
+            db.execute("UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ?", (lease.ref,))
+            db.execute(
+                "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?",
+                (ending.code, ending.reason, ending.at, ending.run_id),
+            )
+            self._leases.pop(lease.ref, None)
+            self._changed(lease.ref)
+            return None
+        return str(stop) if stop is not None else None
+
+    def _open(self, db: sqlite3.Connection, lease: Lease, opening: Opening) -> None:
+        if db.execute("SELECT 1 FROM runs WHERE id = ?", (opening.run_id,)).fetchone():
+            raise RunExists(f"run {opening.run_id} exists already")
+        lease.ref = db.execute(
+            "INSERT INTO executions (run, runnable, kind, parent, labels, holder, fence, lease_until)"
+            " VALUES (?, ?, ?, ?, ?, ?, 1, ?)",
+            (
+                opening.run_id,
+                opening.runnable,
+                opening.kind,
+                opening.parent_run_id,
+                json.dumps(opening.labels) if opening.labels else None,
+                self._holder,
+                _now() + self._lease_ms,
+            ),
+        ).lastrowid
+        db.execute(
+            "INSERT INTO runs (id, execution, t0) VALUES (?, ?, ?)", (opening.run_id, lease.ref, opening.at)
+        )
+        self._leases[lease.ref] = lease
+
+    def settle(
+        self, db: sqlite3.Connection, ref: int, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None
+    ) -> Settling:
+        for s in settlements:
+            found = db.execute(
+                "SELECT 1 FROM questions WHERE execution = ? AND id = ? AND settled IS NULL", (ref, s.id)
+            ).fetchone()
+            if found is None:
+                return Settling(True, None)
+        if run is not None and db.execute("SELECT 1 FROM runs WHERE id = ?", (run.run_id,)).fetchone():
+            raise RunExists(f"run {run.run_id} exists already")
+        for s in settlements:
+            db.execute(
+                "UPDATE questions SET settled = ? WHERE execution = ? AND id = ? AND settled IS NULL",
+                (s.body.decode(), ref, s.id),
+            )
+        holder = self._holder_of(db, ref)
+        lease = self.take(db, ref, run) if run is not None else None
+        if stop is not None and holder is not None:
+            db.execute("UPDATE executions SET stop = ? WHERE id = ?", (stop, ref))
+            if (held := self._leases.get(ref)) is not None:
+                held.stop(stop)
+        return Settling(False, lease)
+
+    def take(self, db: sqlite3.Connection, ref: int, run: RunRow) -> Lease | None:
+        if self._holder_of(db, ref) is not None:
+            self._enter(db, ref, run)
+            return None
+        row = db.execute(
+            "UPDATE executions SET holder = ?, fence = fence + 1, lease_until = ?, stop = NULL WHERE id = ? RETURNING fence",
+            (self._holder, _now() + self._lease_ms, ref),
+        ).fetchone()
+        if row is None:
+            raise StoreError("the run was erased")
+        self._enter(db, ref, run)
+        lease = self._leases[ref] = Lease(ref, row[0])
+        return lease
+
+    def _enter(self, db: sqlite3.Connection, ref: int, run: RunRow) -> None:
+        db.execute(
+            "INSERT INTO runs (id, execution, parent, t0) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (run.run_id, ref, run.parent_run_id, run.at),
+        )
+
+    def _holder_of(self, db: sqlite3.Connection, ref: int) -> str | None:
+        """Who has the lease and still shows signs of life."""
+        row = db.execute("SELECT holder, lease_until FROM executions WHERE id = ?", (ref,)).fetchone()
+        if row is None or row[0] is None:
+            return None
+        holder: str = row[0]
+        if holder == self._holder:
+            lease = self._leases.get(ref)
+            return holder if lease is not None and lease.alive() else None
+        if row[1] < _now() or _is_gone(holder):
+            return None
+        return holder
+
+    def erase(self, db: sqlite3.Connection, run_id: str) -> bool:
+        row = db.execute("SELECT execution FROM runs WHERE id = ?", (run_id,)).fetchone()
+        if row is None:
+            return False
+        for table in ("facts", "questions", "runs"):
+            db.execute(f"DELETE FROM {table} WHERE execution = ?", row)
+        db.execute("DELETE FROM executions WHERE id = ?", row)
+        self._changed(row[0])
+        return True
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def load(self, db: sqlite3.Connection, run_id: str) -> Stored | None:
+        row = db.execute(
+            "SELECT e.id, e.run, e.labels, e.fence, coalesce((SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL), e.run)"
+            " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?",
+            (run_id,),
+        ).fetchone()
+        if row is None:
+            return None
+        ref, first, labels, fence, newest = row
+        held = self._holder_of(db, ref) is not None
+        return Stored(ref, first, json.loads(labels) if labels else {}, newest, held, fence, _records(db, ref))
+
+    # -- waiting -------------------------------------------------------------------------------------------------------
+
+    def watch(self, db: sqlite3.Connection, ref: int, future: Future[None]) -> None:
+        if self._holder_of(db, ref) is None:
+            future.set_result(None)
+        else:
+            self._waiters.setdefault(ref, []).append(future)
+
+    def _changed(self, ref: int) -> None:
+        for waiter in self._waiters.pop(ref, ()):
+            waiter.set_result(None)
+
+    def tick(self, db: sqlite3.Connection) -> float:
+        """Keep leases alive, and look for what other processes did; gives the seconds until the next look."""
+        now = time.monotonic()
+        if self._leases and now >= self._beat_at:
+            self._beat_at = now + self._lease_ms / 3000
+            self._beat(db)
+        if self._waiters or self._leases:
+            version = _data_version(db)
+            if version != self._data_version or (self._waiters and now >= self._wake_at):
+                self._data_version = version
+                self._wake_at = now + 1.0
+                self._look(db)
+        if self._waiters:
+            return POLL_SECONDS
+        return WATCH_SECONDS if self._leases else 3600.0
+
+    def _beat(self, db: sqlite3.Connection) -> None:
+        self._leases = {ref: lease for ref, lease in self._leases.items() if lease.alive()}
+        try:
+            db.executemany(
+                "UPDATE executions SET lease_until = ? WHERE id = ? AND fence = ?",
+                [(_now() + self._lease_ms, ref, lease.fence) for ref, lease in self._leases.items()],
+            )
+        except sqlite3.Error:
+            pass  # the next commit says so to somebody who can act on it
+
+    def _look(self, db: sqlite3.Connection) -> None:
+        for ref, lease in list(self._leases.items()):
+            row = db.execute("SELECT stop, fence FROM executions WHERE id = ?", (ref,)).fetchone()
+            if row is not None and row[0] is not None and row[1] == lease.fence:
+                lease.stop(row[0])
+        for ref in list(self._waiters):
+            self._changed(ref)
+
+
+# -- queries -----------------------------------------------------------------------------------------------------------
+
+
+def _records(db: sqlite3.Connection, ref: int) -> list[bytes | str]:
+    """Facts in order, then each question with its settlement."""
+    rows = db.execute("SELECT body FROM facts WHERE execution = ? ORDER BY id", (ref,)).fetchall()
+    records: list[bytes | str] = [body for (body,) in rows]
+    for body, settled in db.execute("SELECT body, settled FROM questions WHERE execution = ? ORDER BY number", (ref,)):
+        records.append(body)
+        if settled is not None:
+            records.append(settled)
+    return records
+
+
+def _history(db: sqlite3.Connection, run_id: str) -> list[list[bytes | str]]:
+    rows = db.execute(
+        """
+        WITH RECURSIVE turns (execution, parent, depth) AS (
+            SELECT e.id, e.parent, 0 FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?
+            UNION ALL
+            SELECT e.id, e.parent, t.depth + 1 FROM turns t JOIN runs r ON r.id = t.parent JOIN executions e ON e.id = r.execution
+        )
+        SELECT t.depth, 0 AS part, f.id AS n, f.body, NULL FROM turns t JOIN facts f ON f.execution = t.execution
+        UNION ALL
+        SELECT t.depth, 1, q.number, q.body, q.settled FROM turns t JOIN questions q ON q.execution = t.execution
+        ORDER BY 1 DESC, 2, 3
+        """,
+        (run_id,),
+    )
+    turns: dict[int, list[bytes | str]] = {}
+    for depth, _, _, body, settled in rows:
+        records = turns.setdefault(depth, [])
+        records.append(body)
+        if settled is not None:
+            records.append(settled)
+    return list(turns.values())
+
+
+def _find(db: sqlite3.Connection, ids: Sequence[str], runnable: str) -> list[str]:
+    rows = db.execute(
+        "SELECT DISTINCT e.run FROM questions q JOIN executions e ON e.id = q.execution"
+        f" WHERE q.settled IS NULL AND e.runnable = ? AND q.id IN ({', '.join('?' * len(ids))})",
+        (runnable, *ids),
+    )
+    return [run for (run,) in rows]
+
+
+def _labelled(labels: Mapping[str, str]) -> tuple[str, list[str]]:
+    """A condition for these labels, and its values."""
+    values: list[str] = []
+    for name, value in labels.items():
+        values += [f'$."{name}"', value]
+    return " AND json_extract(e.labels, ?) = ?" * len(labels), values
+
+
+def _open_questions(
+    db: sqlite3.Connection, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
+) -> list[tuple[str, str, dict[str, str], str, bytes | str]]:
+    condition, values = _labelled(labels)
+    rows = db.execute(
+        "SELECT q.number, e.run, e.labels, e.runnable, q.body FROM questions q JOIN executions e ON e.id = q.execution"
+        " WHERE q.settled IS NULL AND q.number > ? AND (?2 IS NULL OR e.runnable = ?2) AND (?3 IS NULL OR q.kind = ?3)"
+        f"{condition} ORDER BY q.number LIMIT ?",
+        (_position(after), runnable, kind, *values, limit),
+    )
+    return [(str(n), run, json.loads(labels) if labels else {}, name, body) for n, run, labels, name, body in rows]
+
+
+def _position(after: str | None) -> int:
+    try:
+        return int(after) if after is not None else 0
+    except ValueError:
+        raise StoreError(f"after={after!r} is no position: pass the .next of a page") from None
+
+
+_INFO = (
+    "SELECT r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, r.status, r.reason, r.t0, r.t1"
+    " FROM runs r JOIN executions e ON e.id = r.execution"
+)
+_STATUS = (
+    "CASE WHEN r.reason IN ('input_required', 'approval_required') THEN 'paused' ELSE coalesce(r.status, 'running') END"
+)
+
+
+def _list_runs(
+    db: sqlite3.Connection, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
+) -> list[RunInfo]:
+    condition, values = _labelled(labels)
+    rows = db.execute(
+        f"{_INFO} WHERE (?1 IS NULL OR r.id < ?1) AND (?2 IS NULL OR e.runnable = ?2) AND (?3 IS NULL OR {_STATUS} = ?3)"
+        f"{condition} ORDER BY r.id DESC LIMIT ?",
+        (after, runnable, status, *values, limit),
+    )
+    return [_info(*row) for row in rows]
+
+
+def _runs_of(db: sqlite3.Connection, run_id: str) -> list[RunInfo]:
+    rows = db.execute(
+        f"{_INFO} WHERE r.execution = (SELECT execution FROM runs WHERE id = ?) ORDER BY r.t0, r.id", (run_id,)
+    )
+    return [_info(*row) for row in rows]
+
+
+def _info(
+    run_id: str,
+    execution: str,
+    parent: str | None,
+    runnable: str,
+    kind: str,
+    labels: str | None,
+    status: str | None,
+    reason: str | None,
+    t0: int,
+    t1: int | None,
+) -> RunInfo:
+    state = "paused" if reason in ("input_required", "approval_required") else status or "running"
+    return RunInfo(run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, state, reason, t0, t1)
+
+
+# -- the host ----------------------------------------------------------------------------------------------------------
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _data_version(db: sqlite3.Connection) -> int:
+    version: int = db.execute("PRAGMA data_version").fetchone()[0]
+    return version
+
+
+def _started(pid: int) -> str:
+    """When a process of this host started, in the kernel's ticks: with its id that names it for good."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return "-"
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether a holder was a process of this host that is no longer there."""
+    host, pid, started, _ = holder.split("/")
+    if host != socket.gethostname() or started == "-" or not os.path.isdir("/proc/self"):
+        return False
+    return _started(int(pid)) != started
+
