@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from .core.facts import Ended, Opened
 from .types.message import Message
 
 Clock = Callable[[], int]
@@ -14,17 +14,6 @@ Clock = Callable[[], int]
 
 
 # -- stores ------------------------------------------------------------------------------------------------------------
-
-
-class Opening(NamedTuple):
-    """What the store indexes of a new execution; the facts say the rest."""
-
-    run_id: str
-    runnable: str
-    kind: str
-    parent_run_id: str | None
-    labels: dict[str, str]
-    at: int
 
 
 class QuestionRow(NamedTuple):
@@ -36,25 +25,30 @@ class QuestionRow(NamedTuple):
     body: bytes
 
 
-class Ending(NamedTuple):
-    """How a run ended; committing it gives the lease back."""
+class Holder(Protocol):
+    """A run that holds a lease."""
 
-    run_id: str
-    code: str
-    reason: str | None
-    at: int
+    def alive(self) -> bool:
+        """Whether it is still there; the lease of one that has gone is not kept alive."""
+        ...
+
+    def stop_asked(self, reason: str) -> None:
+        """Somebody asks it to stop, with a reason or ""; from any thread."""
+        ...
 
 
-@dataclass(slots=True, eq=False)
 class Lease:
     """The right to write to one execution. `ref` is the store's own name of it, `fence` grows with each holder."""
 
-    ref: Any = None
-    fence: int = 1
-    #: Whether the holder is still there; a lease whose holder has gone is not kept alive.
-    alive: Callable[[], bool] = lambda: True
-    #: Called, from any thread, when somebody asks the holder to stop: with the reason, or "".
-    stop: Callable[[str], None] = lambda reason: None
+    __slots__ = ("fence", "holder", "ref")
+
+    def __init__(self, ref: Any = None, fence: int = 1) -> None:
+        self.ref = ref
+        self.fence = fence
+        self.holder: Holder | None = None
+
+    def alive(self) -> bool:
+        return self.holder is None or self.holder.alive()
 
 
 class Settlement(NamedTuple):
@@ -68,14 +62,15 @@ class Settlement(NamedTuple):
 class Commit(NamedTuple):
     """What becomes durable together, in the order of submission: `record` is encoded facts, or empty.
 
+    `opened` and `ended`, which are in the record too, are what the store indexes; an end gives the lease back.
     `settlements` here are of questions that an end leaves behind; one that was settled meanwhile stays as it is.
     """
 
     lease: Lease
     record: bytes = b""
-    opening: Opening | None = None
+    opened: Opened | None = None
     questions: Sequence[QuestionRow] = ()
-    ending: Ending | None = None
+    ended: Ended | None = None
     settlements: Sequence[Settlement] = ()
 
 
@@ -92,11 +87,15 @@ class Stored(NamedTuple):
 
     ref: Any
     run_id: str
-    labels: dict[str, str]
     newest_run_id: str
     held: bool
     fence: int
     records: list[bytes | str]
+
+
+#: The future of a commit that is durable already, and that nobody asked to stop: what a store in memory gives.
+COMMITTED: Future[str | None] = Future()
+COMMITTED.set_result(None)
 
 
 class Settling(NamedTuple):
@@ -115,7 +114,7 @@ class Store(Protocol):
     def commit(self, commit: Commit) -> Future[str | None]:
         """Keep it, if the lease still holds (else `LeaseLost`); gives a reason when somebody asked it to stop.
 
-        An opening whose run id is in use fails with `RunExists`.
+        One that opens an execution whose run id is in use fails with `RunExists`.
         """
         ...
 

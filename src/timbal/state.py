@@ -83,13 +83,28 @@ class Frame(RunContext, Protocol):
 class Scope:
     """A task or thread in which a handler's code runs; `pausing` once a question in it stays unanswered."""
 
-    __slots__ = ("frame", "home", "parent", "pausing")
+    home: object
+    pausing: bool
+    parent_scope: Scope | None
 
-    def __init__(self, frame: Any, parent: Scope | None, home: object) -> None:
-        self.frame = frame
-        self.parent = parent
+    @property
+    def frame(self) -> Any:
+        """The call whose handler's code it is; the handler's own task is the frame itself."""
+        return self
+
+
+class Branch(Scope):
+    """A task or thread that a handler started."""
+
+    def __init__(self, frame: Any, parent: Scope, home: object) -> None:
+        self._frame = frame
+        self.parent_scope = parent
         self.home = home
         self.pausing = False
+
+    @property
+    def frame(self) -> Any:
+        return self._frame
 
 
 class Place(NamedTuple):

@@ -1,4 +1,8 @@
-"""Facts as versioned JSON, and back."""
+"""Facts as versioned JSON, and back.
+
+A record is a JSON array of facts; a fact is an array of its tag and its fields in order, without the trailing ones that
+hold their default. So a field may be added at the end of a fact, with a default, and both older and newer readers cope.
+"""
 
 from __future__ import annotations
 
@@ -10,50 +14,50 @@ from pydantic_core import from_json, to_json
 from ..errors import StoreError, UnknownRecord
 from .facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
 
-#: The version of the record format. Adding facts or fields doesn't change it: an older reader refuses facts that it
-#: doesn't know, and ignores fields.
+#: The version of the record format. Adding a fact or a field doesn't change it: a reader that doesn't know a fact
+#: refuses the record and leaves it to a newer one, and ignores fields that it doesn't know.
 VERSION = 1
 
-_TAGS: dict[type[Fact], str] = {
-    Opened: "opened",
-    Resumed: "resumed",
-    Called: "called",
-    Returned: "returned",
-    Reopened: "reopened",
-    Noted: "noted",
-    Asked: "asked",
-    Settled: "settled",
-    Ended: "ended",
+_CLASSES: dict[str, type[Fact]] = {
+    "opened": Opened,
+    "resumed": Resumed,
+    "called": Called,
+    "returned": Returned,
+    "reopened": Reopened,
+    "noted": Noted,
+    "asked": Asked,
+    "settled": Settled,
+    "ended": Ended,
 }
-_CLASSES = {tag: cls for cls, tag in _TAGS.items()}
+#: By class: its tag, and the default of each field (for fields without one, a value that none can be).
+_SHAPES: dict[type[Fact], tuple[str, tuple[Any, ...]]] = {
+    cls: (tag, tuple(cls._field_defaults.get(name, _CLASSES) for name in cls._fields)) for tag, cls in _CLASSES.items()
+}
 
 
 def encode(facts: Iterable[Fact]) -> bytes:
-    """Facts as one record: a JSON array of objects, without the fields that hold their default."""
+    """Facts as one record."""
     return to_json([_dump(fact) for fact in facts])
 
 
 def decode(record: bytes | str) -> list[Fact]:
     """The facts of one record; raises `UnknownRecord` for a fact of a newer version, `StoreError` for a torn one."""
     try:
-        return [_load(item) for item in from_json(record)]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        return [_load(*item) for item in from_json(record)]
+    except (ValueError, TypeError) as error:
         raise StoreError(f"a stored record can't be read ({error}); the store is damaged or not ours") from error
 
 
-def _dump(fact: Fact) -> dict[str, Any]:
-    defaults = fact._field_defaults
-    fields: dict[str, Any] = {"fact": _TAGS[type(fact)]}
-    for name, value in zip(fact._fields, fact, strict=True):
-        if name not in defaults or value is not defaults[name]:
-            fields[name] = value
-    return fields
+def _dump(fact: Fact) -> tuple[Any, ...]:
+    tag, defaults = _SHAPES[type(fact)]
+    n = len(fact)
+    while n and fact[n - 1] is defaults[n - 1]:
+        n -= 1
+    return (tag, *fact[:n])
 
 
-def _load(fields: dict[str, Any]) -> Fact:
-    cls = _CLASSES.get(fields["fact"])
+def _load(tag: str, *fields: Any) -> Fact:
+    cls = _CLASSES.get(tag)
     if cls is None:
-        raise UnknownRecord(
-            f"a record holds the fact {fields['fact']!r}, which this version does not know; it was written by a newer one"
-        )
-    return cls(**{name: fields[name] for name in cls._fields if name in fields})
+        raise UnknownRecord(f"a record holds the fact {tag!r}, which this version does not know; it was written by a newer one")
+    return cls(*fields[: len(cls._fields)])

@@ -22,7 +22,7 @@ class Opened(NamedTuple):
     input: dict[str, Any]
     at: int
     parent_run_id: str | None = None
-    given: list[str] | None = None
+    labels: dict[str, str] | None = None
     by: dict[str, Any] | None = None
 
 

@@ -60,6 +60,14 @@ class Ledger:
             case Returned():
                 self.outcomes[fact.key] = fact
                 self._operation(fact.key, fact.kind, fact.name)
+            case Opened():
+                self.opened = fact
+                self.runs.append(fact.run_id)
+            case Ended():
+                self.ended = fact
+                self._seen.update(fact.seen or ())
+                if fact.reason == "max_iter":
+                    self.allowance_from = sum(1 for r in self.outcomes.values() if r.kind == "model" and parent(r.key) == ROOT)
             case Called():
                 self.calls[fact.key] = fact
                 self._operation(fact.key, fact.kind, fact.name)
@@ -74,22 +82,15 @@ class Ledger:
                 self.notes[fact.key] = fact.text
             case Reopened():
                 self.outcomes.pop(fact.key, None)
-            case Opened():
-                self.opened = fact
-                self.runs.append(fact.run_id)
             case Resumed():
                 self.runs.append(fact.run_id)
                 self.ended = None
-            case Ended():
-                self.ended = fact
-                self._seen.update(fact.seen or ())
-                if fact.reason == "max_iter":
-                    self.allowance_from = sum(1 for r in self.outcomes.values() if r.kind == "model" and parent(r.key) == ROOT)
             case _:
                 assert_never(fact)
 
     def _operation(self, key: str, kind: str, name: str) -> None:
-        self.operations.setdefault(parent(key), {})[segment_of(key)] = Op(kind, name)
+        if key != ROOT:
+            self.operations.setdefault(parent(key), {})[segment_of(key)] = Op(kind, name)
 
     @property
     def root(self) -> Opened:
@@ -100,7 +101,7 @@ class Ledger:
     @property
     def open_questions(self) -> list[Question]:
         """What waits for a person, in the order it was asked."""
-        return [q for q in self.questions.values() if q.settled is None]
+        return [q for q in self.questions.values() if q.settled is None] if self.questions else []
 
     def question_at(self, key: str) -> Question | None:
         """The latest question of one `suspend()` operation."""

@@ -16,6 +16,7 @@ from ..core.transcript import dump_prompt, input_messages, reply_at, result_cont
 from ..errors import ModelError
 from ..ports import ModelRequest, Reply
 from ..runtime.call import CallFailed, Final, Outcome, call, failed, tell_output, tell_start
+from ..runtime.eager import start
 from ..runtime.frame import Frame
 from ..runtime.run import output_event
 from ..runtime.schema import InvalidInput, codec_of
@@ -230,7 +231,7 @@ class Agent(Runnable, Generic[Out]):
             outcomes = await _together(run, (self._use_one(frame, turn, i, use) for i, use in enumerate(uses)))
         asked = [fact for outcome in outcomes for fact in outcome.asked]
         if asked:
-            frame.asked += asked
+            frame.asked = [*frame.asked, *asked]
             raise Pause
         return [
             result_content(use.id, run.ledger.outcomes[child(frame.key, tool_segment(turn, i))], run.ledger)
@@ -245,7 +246,9 @@ class Agent(Runnable, Generic[Out]):
 
 async def _together(run: Run, calls: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
     """Calls side by side, each a strand of the run until it comes to rest; the last one leaves its strand to the caller."""
-    left = 0
+    calls = list(calls)
+    left = len(calls)
+    run.busy += left - 1
 
     async def strand(call: Coroutine[Any, Any, Outcome]) -> Outcome:
         nonlocal left
@@ -255,9 +258,7 @@ async def _together(run: Run, calls: Iterable[Coroutine[Any, Any, Outcome]]) -> 
             left -= 1
             run.busy -= left > 0
 
-    tasks = [asyncio.ensure_future(strand(call)) for call in calls]
-    left = len(tasks)
-    run.busy += left - 1
+    tasks = [start(strand(call)) for call in calls]
     try:
         return list(await asyncio.gather(*tasks))
     except BaseException:

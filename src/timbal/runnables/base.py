@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 
 from ..runtime.handle import Given, RunHandle
-from ..runtime.run import new_id
 from ..runtime.schema import RESERVED, Params
 from ..state import place
 from ..types.approval import Principal
@@ -63,6 +62,8 @@ class Runnable:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def _call(self, arguments: dict[str, Any]) -> RunHandle:
+        if RESERVED.isdisjoint(arguments):
+            return RunHandle(self, Given(arguments))
         parent_id = arguments.pop("parent_id", None)
         resume = arguments.pop("resume", None)
         run_id = arguments.pop("run_id", None)
@@ -78,8 +79,7 @@ class Runnable:
             raise TypeError(f"labels is a dict of strs, not {labels!r}")
         if by is not None and not isinstance(by, Principal):
             raise TypeError(f"by is a Principal(sub, roles), not {type(by).__name__}")
-        given = Given(arguments, parent_id, resume, run_id or new_id(), run_id is not None, labels or {}, by)
-        return RunHandle(self, given)
+        return RunHandle(self, Given(arguments, parent_id, resume, run_id, dict(labels) if labels else None, by))
 
     def _run_sync(self, handle: RunHandle) -> OutputEvent:
         async def main() -> OutputEvent:
@@ -117,8 +117,7 @@ class Runnable:
         """The input as the handler takes it and as JSON, gaps filled; raises `InvalidInput`."""
         if self._defaults:
             arguments = {**self._fill(arguments), **arguments}
-        values = self._params.validate(arguments)
-        return values, self._params.dump(values)
+        return self._params.prepare(arguments)
 
     def _restore(self, stored: dict[str, Any]) -> dict[str, Any]:
         """The input as the handler takes it, from what is stored; raises `InvalidInput`."""

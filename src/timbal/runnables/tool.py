@@ -185,7 +185,7 @@ async def _in_thread(frame: Frame, work: Callable[[], Any]) -> Any:
     context = copy_context()
 
     def run() -> Any:
-        frame.own.home = get_ident()
+        frame.home = get_ident()
         return work()
 
     return await wait(handlers.submit(lambda: context.run(run)))

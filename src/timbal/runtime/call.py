@@ -9,7 +9,6 @@ from ..core.facts import Asked, Returned
 from ..core.ids import child
 from ..core.narrate import pause_output
 from ..core.outputs import dump_output
-from ..core.recall import Mismatch
 from ..core.transcript import output_value, resolve_output
 from ..errors import StoreError
 from ..state import Halt, Pause, current, home
@@ -108,7 +107,7 @@ async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[
         if outcome.cause is not None:
             fact = fact._replace(error=describe(outcome.cause, with_class=True))
         cause = outcome.cause or RuntimeError(outcome.error["message"])
-        parent.failures.append(Failure(fact, cause))
+        parent.fail(Failure(fact, cause))
         tell_output(frame, outcome)
     else:
         await _keep(frame, outcome)
@@ -119,7 +118,11 @@ async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[
 def _frame_of(parent: Frame, key: str, name: str, kind: str) -> Frame:
     run = parent.run
     called = run.ledger.calls.get(key)
-    return Frame(run, key, f"{parent.path}.{name}", name, kind, called.call_id if called else run.new_id(), parent)
+    if called is None:
+        return Frame(run, key, f"{parent.path}.{name}", name, kind, run.new_id(), parent)
+    frame = Frame(run, key, f"{parent.path}.{name}", name, kind, called.call_id, parent)
+    frame.skip = called.streamed
+    return frame
 
 
 def replay(run: Run, done: Returned) -> Outcome:
@@ -170,8 +173,8 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     run = frame.run
     if target.kind == "Tool":
         await run.journal.flush()
-    token = current.set(frame.own)
-    frame.own.home = home()
+    token = current.set(frame)
+    frame.home = home()
     error: BaseException | None = None
     value: Any = None
     try:
@@ -203,11 +206,8 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
         return Outcome(INPUT_REQUIRED, pause_output(frame.asked[0]), asked=tuple(_unique(frame.asked)))
     if error is not None:
         return _ended_by(frame, error)
-    try:
-        if target.kind == "Tool":
-            frame.recall.check_complete()
-    except Mismatch as problem:
-        raise frame.mismatch(str(problem)) from None
+    if target.kind == "Tool":
+        frame.check_complete()
     return _returned_value(frame, target, value)
 
 
@@ -286,13 +286,24 @@ def _returned(frame: Frame, outcome: Outcome) -> Returned:
 
 
 def tell_start(frame: Frame) -> None:
-    fields = frame.head("START")
-    fields["t0"] = frame.t0
-    fields["runnable_name"] = frame.name
-    fields["runnable_type"] = frame.kind
-    fields["tool_call_id"] = frame.tool_call_id
-    fields["input"] = frame.input
-    frame.tell(StartEvent._of(fields))
+    parent = frame.parent
+    frame.tell(
+        StartEvent._of(
+            {
+                "type": "START",
+                "run_id": frame.run.id,
+                "parent_run_id": frame.run.parent_id,
+                "path": frame.path,
+                "call_id": frame.call_id,
+                "parent_call_id": None if parent is None else parent.call_id,
+                "t0": frame.t0,
+                "runnable_name": frame.name,
+                "runnable_type": frame.kind,
+                "tool_call_id": frame.tool_call_id,
+                "input": frame.input,
+            }
+        )
+    )
 
 
 def tell_output(frame: Frame, outcome: Outcome) -> None:

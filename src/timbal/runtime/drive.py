@@ -14,7 +14,7 @@ from ..core.narrate import asked_event, pause_output
 from ..core.schema_check import check_against
 from ..core.transcript import output_value, transcript
 from ..errors import RunExists, RunNotFound
-from ..ports import Commit, Ending, Lease, Opening, RunRow, Settlement, Store, Stored
+from ..ports import Commit, Lease, RunRow, Settlement, Store, Stored
 from ..state import Halt
 from ..types.events import OutputEvent
 from ..types.message import Message
@@ -27,7 +27,7 @@ from .schema import InvalidInput
 from ..stores.waiting import wait
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..runnables.base import Runnable
     from .handle import RunHandle
@@ -35,9 +35,12 @@ if TYPE_CHECKING:
 
 async def drive(handle: RunHandle) -> None:
     """The task of a run: everything it tells goes into the handle's stream."""
-    stream = handle._stream
+    stream, given = handle._stream, handle._given
+    work = _Drive(handle)
     try:
-        output = await _Drive(handle).output()
+        output = await (work.begin() if given.resume is None else work.resume(given.resume))
+    except Refused as refusal:
+        stream.close(work.refusal(refusal))
     except asyncio.CancelledError:
         stream.close(None, asyncio.CancelledError("the run was interrupted before it had begun"))
     except BaseException as error:
@@ -52,7 +55,7 @@ async def cancel(runnable: Runnable, run_id: str, reason: str | None) -> OutputE
     """End the execution of `run_id` for good, wherever it runs or waits; gives the OUTPUT it ended with."""
     from .handle import Given, RunHandle
 
-    handle = RunHandle(runnable, Given({}, run_id, {}, new_id(), False, {}, None))
+    handle = RunHandle(runnable, Given({}, run_id, {}))
     return await _Drive(handle).cancel(run_id, reason)
 
 
@@ -68,22 +71,15 @@ class Refused(Exception):
 class _Drive:
     """One call of a runnable from outside."""
 
+    receipts: Sequence[dict[str, Any]] = ()
+
     def __init__(self, handle: RunHandle) -> None:
         self.handle = handle
         self.runnable: Runnable = handle._runnable
         self.given = handle._given
+        self.run_id = handle._run_id
         self.stream = handle._stream
-        self.store: Store = self.runnable._store_in_use()
-        self.receipts: list[dict[str, Any]] = []
-
-    async def output(self) -> OutputEvent:
-        given = self.given
-        try:
-            if given.resume is not None:
-                return await self._resume(given.resume)
-            return await self._begin()
-        except Refused as refusal:
-            return self._refusal(refusal)
+        self.store: Store = self.runnable._store or self.runnable._store_in_use()
 
     async def cancel(self, run_id: str, reason: str | None) -> OutputEvent:
         while True:
@@ -96,9 +92,9 @@ class _Drive:
             if ended is not None and not stored.held and not _is_paused(ended) and not _cut_off(ended):
                 return self._state(stored, ledger)
             settled = [
-                Settled(q.asked.id, "cancelled", now(), reason, self.given.run_id) for q in ledger.open_questions
+                Settled(q.asked.id, "cancelled", now(), reason, self.run_id) for q in ledger.open_questions
             ]
-            row = RunRow(self.given.run_id, run_id, now())
+            row = RunRow(self.run_id, run_id, now())
             result = await wait(self.store.settle(stored.ref, [_row(s) for s in settled], row, reason or ""))
             if result.conflict:
                 continue
@@ -110,27 +106,23 @@ class _Drive:
 
     # -- a new execution ---------------------------------------------------------------------------------------------
 
-    async def _begin(self) -> OutputEvent:
-        given, runnable = self.given, self.runnable
-        history: list[Message] = []
-        if given.parent_id is not None:
-            history = await self._turn_after(given.parent_id)
-        run_id, at, call_id = given.run_id, now(), new_id()
-        opening = Opening(run_id, runnable.name, runnable.kind, given.parent_id, given.labels, at)
-        ledger = Ledger()
-        run = Run(self.store, self.stream, ledger, run_id, given.parent_id, run_id, given.labels, Lease(), opening)
+    async def begin(self) -> OutputEvent:
+        given, runnable, run_id = self.given, self.runnable, self.run_id
+        history = await self._turn_after(given.parent_id) if given.parent_id is not None else ()
+        run = Run(self.store, self.stream, Ledger(), run_id, given.parent_id, run_id, Lease())
+        run.labels = given.labels or {}
         run.history = history
-        frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, call_id, None)
-        frame.t0 = at
+        frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, new_id(), None)
+        frame.t0 = now()
         try:
             values, frame.input = runnable._prepare(given.arguments)
         except Exception as error:
             return self._invalid(frame, error)
         by = given.by.model_dump() if given.by is not None else None
-        run.record(
-            Opened(run_id, call_id, runnable.name, runnable.kind, frame.input, at, given.parent_id, list(given.arguments), by)
+        run.open(
+            Opened(run_id, frame.call_id, runnable.name, runnable.kind, frame.input, frame.t0, given.parent_id, given.labels, by)
         )
-        if given.chosen:
+        if given.run_id is not None:
             try:
                 await run.journal.flush()
             except RunExists:
@@ -150,12 +142,12 @@ class _Drive:
 
     async def _follow_first(self) -> OutputEvent:
         """The run id is in use: the same start follows the first run, another one is refused."""
-        stored = await self._load(self.given.run_id)
+        stored = await self._load(self.run_id)
         ledger = _fold(stored)
         try:
             self._check_same(ledger)
         except Refused as refusal:
-            raise Refused(f"run {self.given.run_id} exists already, with another input: {refusal}") from None
+            raise Refused(f"run {self.run_id} exists already, with another input: {refusal}") from None
         return await self._follow(stored, again=False)
 
     async def _turn_after(self, parent_id: str) -> list[Message]:
@@ -187,7 +179,7 @@ class _Drive:
             raise Refused(f"run {parent_id} waits for {what}: answer it or cancel it before a new message")
         stored = await self._load(parent_id)
         run_id = new_id()
-        settlements = [_settlement(q, "superseded", None, self.given.run_id) for q in waiting]
+        settlements = [_settlement(q, "superseded", None, self.run_id) for q in waiting]
         result = await wait(self.store.settle(stored.ref, settlements, RunRow(run_id, parent_id, now())))
         if result.conflict:
             return
@@ -195,12 +187,11 @@ class _Drive:
         if lease is None:
             raise Refused(f"run {parent_id} is going on with an answer: wait for it")
         ended = Ended(run_id, "cancelled", now(), "cancelled", "superseded by a new message")
-        ending = Ending(run_id, ended.code, ended.reason, ended.at)
-        await wait(self.store.commit(Commit(lease, encode((ended,)), ending=ending)))
+        await wait(self.store.commit(Commit(lease, encode((ended,)), ended=ended)))
 
     # -- going on ----------------------------------------------------------------------------------------------------
 
-    async def _resume(self, resume: Mapping[str, Any]) -> OutputEvent:
+    async def resume(self, resume: Mapping[str, Any]) -> OutputEvent:
         given = self.given
         parent_id = given.parent_id if given.parent_id is not None else await self._find(resume)
         while True:
@@ -210,7 +201,7 @@ class _Drive:
             self._check_same(ledger)
             expiring = [q for q in ledger.open_questions if q.asked.expires_at is not None and q.asked.expires_at <= now()]
             if expiring:
-                await wait(self.store.settle(stored.ref, [_expiry(q, self.given.run_id) for q in expiring], None))
+                await wait(self.store.settle(stored.ref, [_expiry(q, self.run_id) for q in expiring], None))
                 continue
             decision = plan(ledger, resume, given.by, now(), check_against)
             if isinstance(decision, Refuse):
@@ -223,7 +214,7 @@ class _Drive:
                 self.receipts = [receipt(ledger.questions[id], "already_settled", True) for id in decision.same]
                 return await self._follow(stored, again=not resume)
             settlements = self._settlements(ledger, decision)
-            row = RunRow(given.run_id, parent_id, now())
+            row = RunRow(self.run_id, parent_id, now())
             stop = (decision.cancel_reason or "") if decision.cancel else None
             result = await wait(self.store.settle(stored.ref, [_row(s) for s in settlements], row, stop))
             if result.conflict:
@@ -237,22 +228,23 @@ class _Drive:
 
     def _settlements(self, ledger: Ledger, decision: Accept) -> list[Settled]:
         by = self.given.by.model_dump() if self.given.by is not None else None
-        made = [Settled(id, "answered", now(), value, self.given.run_id, by) for id, value in decision.new.items()]
+        made = [Settled(id, "answered", now(), value, self.run_id, by) for id, value in decision.new.items()]
         if decision.cancel:
             made = [
-                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.given.run_id, by)
+                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by)
                 for q in ledger.open_questions
             ]
         return made
 
     def _accepted(self, ledger: Ledger, decision: Accept, settlements: list[Settled]) -> None:
         done = {fact.id: fact for fact in settlements}
+        receipts = []
         for id in self.given.resume or ():
             if id in done:
-                question = Question(ledger.questions[id].asked, done[id])
-                self.receipts.append(receipt(question, "accepted", True))
+                receipts.append(receipt(Question(ledger.questions[id].asked, done[id]), "accepted", True))
             elif id in decision.same:
-                self.receipts.append(receipt(ledger.questions[id], "already_settled", True))
+                receipts.append(receipt(ledger.questions[id], "already_settled", True))
+        self.receipts = receipts
 
     async def _in_turn(self, stored: Stored, lease: Lease | None, row: RunRow) -> OutputEvent:
         """Our answers are committed and another run is at work: wait for the lease, and see what is left to do."""
@@ -273,7 +265,7 @@ class _Drive:
         """The lease is not needed: the execution stays as it was left."""
         ended = ledger.ended
         assert ended is not None
-        await wait(self.store.commit(Commit(lease, ending=Ending(self.given.run_id, ended.code, ended.reason, now()))))
+        await wait(self.store.commit(Commit(lease, ended=ended._replace(run_id=self.run_id, at=now()))))
 
     async def _follow(self, stored: Stored, *, again: bool) -> OutputEvent:
         """Nothing new came: wait for the run at work, or continue where none is. `again`: failed ones, too."""
@@ -287,7 +279,7 @@ class _Drive:
         over = ended is not None and not (_is_paused(ended) and _has_news(ledger)) and not _cut_off(ended)
         if over and not (again and not waited and ended is not None and ended.code == "error"):
             return self._state(stored, ledger)
-        row = RunRow(self.given.run_id, stored.newest_run_id, now())
+        row = RunRow(self.run_id, stored.newest_run_id, now())
         lease = await wait(self.store.acquire(stored.ref, row))
         if lease is None:
             return await self._follow(await self._load(stored.run_id), again=again)
@@ -299,7 +291,8 @@ class _Drive:
     ) -> OutputEvent:
         """Run the execution over its ledger, with the lease in hand."""
         runnable, opened = self.runnable, ledger.root
-        run = Run(self.store, self.stream, ledger, row.run_id, row.parent_run_id, opened.run_id, stored.labels, lease)
+        run = Run(self.store, self.stream, ledger, row.run_id, row.parent_run_id, opened.run_id, lease)
+        run.labels = opened.labels or {}
         if opened.parent_run_id is not None and runnable.kind == "Agent":
             records = await wait(self.store.history(opened.parent_run_id))
             run.history = [m for one in records for m in transcript(Ledger.of(f for r in one for f in decode(r)))]
@@ -307,6 +300,8 @@ class _Drive:
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
         frame.t0 = row.at
         frame.input = opened.input
+        if ROOT in ledger.calls:
+            frame.skip = ledger.calls[ROOT].streamed
         self._count(frame)
         stop = stop or _execution_stop(ledger)
         if stop is not None:
@@ -335,7 +330,8 @@ class _Drive:
             while task is not None and task.cancelling():
                 task.uncancel()
             outcome = Outcome(RunStatus("cancelled", "interrupted"))
-        await run.finish_tasks()
+        if run.tasks:
+            await run.finish_tasks()
         return await run.end(frame, outcome, self._metadata())
 
     def _count(self, frame: Frame) -> None:
@@ -348,7 +344,7 @@ class _Drive:
     # -- what is told ------------------------------------------------------------------------------------------------
 
     def _metadata(self) -> dict[str, Any]:
-        return {"receipts": self.receipts} if self.given.resume is not None else {}
+        return {"receipts": list(self.receipts)} if self.given.resume is not None else {}
 
     def _state(self, stored: Stored, ledger: Ledger) -> OutputEvent:
         """The OUTPUT of the run that brought the execution to where it is."""
@@ -383,7 +379,7 @@ class _Drive:
         self.stream.put(event)
         return event
 
-    def _refusal(self, refusal: Refused) -> OutputEvent:
+    def refusal(self, refusal: Refused) -> OutputEvent:
         status, t = refusal.status, now()
         error = None
         if status.code == "error":
@@ -391,7 +387,7 @@ class _Drive:
         event = OutputEvent._of(
             {
                 "type": "OUTPUT",
-                "run_id": self.given.run_id,
+                "run_id": self.run_id,
                 "parent_run_id": self.given.parent_id,
                 "path": self.runnable.name,
                 "call_id": new_id(),

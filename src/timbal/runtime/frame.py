@@ -12,7 +12,7 @@ from ..core.facts import Asked, Called, Reopened, Returned
 from ..core.ids import child, digest, interaction_id
 from ..core.recall import Held, Mismatch, Recall, Recalled
 from ..errors import InteractionExpired, ReplayMismatch, StepFailed
-from ..state import Ask, Halt, Pause, Scope, Step, current, home
+from ..state import Ask, Branch, Halt, Pause, Scope, Step, current, home
 from ..types.approval import Default
 from ..types.events import DeltaEvent
 from ..types.json_value import json_value
@@ -36,40 +36,48 @@ class Failure(NamedTuple):
     error: BaseException
 
 
-class Frame:
+class Unsure(NamedTuple):
+    """A `suspend()` in a task that can't be told yet; `what` is its key or the digest of its payload."""
+
+    ask: Ask
+    what: str
+    payload: dict[str, Any]
+
+
+class Frame(Scope):
     """Everything one execution of a handler (or of an agent's loop, or of a step) needs while it runs.
 
     It is also the `RunContext` of that handler.
     """
 
-    __slots__ = (
-        "asked",
-        "call_id",
-        "closed",
-        "emitted",
-        "failures",
-        "input",
-        "key",
-        "kind",
-        "moved",
-        "name",
-        "own",
-        "parent",
-        "path",
-        "recall",
-        "recorded_failures",
-        "run",
-        "running",
-        "skip",
-        "snapshot",
-        "t0",
-        "taps",
-        "tool_call_id",
-        "unsure",
-        "usage",
-        "waiters",
-        "_timer",
-    )
+    #: What handlers rarely need is made when it is needed; until then these stand for it.
+    parent_scope: Scope | None = None
+    tool_call_id: str | None = None
+    taps: tuple[Callable[[Event], None], ...] = ()
+    t0 = 0
+    input: Any = None
+    #: Unanswered questions that this execution ran into, here or in a call inside it.
+    asked: list[Asked] | tuple[()] = ()
+    #: Suspends in tasks that match no record while records of their name are unclaimed.
+    unsure: list[Unsure] | tuple[()] = ()
+    #: Operations that failed since the last one began, and those whose failure is recorded.
+    failures: list[Failure] | tuple[()] = ()
+    recorded_failures: list[Failure] | tuple[()] = ()
+    #: Operations in flight: they are recorded before this call ends, whatever becomes of its tasks.
+    running = 0
+    waiters: list[asyncio.Future[None]] | tuple[()] = ()
+    #: Grows with everything that happens in this call.
+    moved = 0
+    closed = False
+    #: Deltas that this execution gave, and how many of them an earlier one had told.
+    emitted = 0
+    skip = 0
+    usage: dict[str, int] | None = None
+    #: Tasks that were there when the first question in a task stayed unanswered, and the signals of such questions.
+    snapshot: WeakSet[Any] | None = None
+    signals: list[BaseException] | tuple[()] = ()
+    _recall: Recall | None = None
+    _timer: Any = None
 
     def __init__(self, run: Run, key: str, path: str, name: str, kind: str, call_id: str, parent: Frame | None) -> None:
         self.run = run
@@ -79,29 +87,26 @@ class Frame:
         self.kind = kind
         self.call_id = call_id
         self.parent = parent
-        self.tool_call_id: str | None = parent.tool_call_id if parent is not None else None
-        self.taps: tuple[Callable[[Event], None], ...] = parent.taps if parent is not None else ()
-        self.t0 = 0
-        self.input: Any = None
-        self.own = Scope(self, None, None)
-        self.recall = Recall(run.ledger.operations.get(key))
-        #: Unanswered questions that this execution ran into, here or in a call inside it.
-        self.asked: list[Asked] = []
-        #: `(kind, name)` of suspends in tasks that match no record while records of their name are unclaimed.
-        self.unsure: list[tuple[str, str, Ask, Any]] = []
-        self.failures: list[Failure] = []
-        self.recorded_failures: list[Failure] = []
-        #: Operations in flight: they are recorded before this call ends, whatever becomes of its tasks.
-        self.running = 0
-        self.waiters: list[asyncio.Future[None]] = []
-        self.moved = 0
-        self.closed = False
-        self.emitted = 0
-        called = run.ledger.calls.get(key)
-        self.skip = called.streamed if called is not None else 0
-        self.usage: dict[str, int] | None = None
-        self.snapshot: WeakSet[Any] | None = None
-        self._timer: Any = None
+        self.home = None
+        self.pausing = False
+        if parent is not None:
+            self.tool_call_id = parent.tool_call_id
+            self.taps = parent.taps
+
+    @property
+    def recall(self) -> Recall:
+        """The operations that were recorded of this call."""
+        if self._recall is None:
+            self._recall = Recall(self.run.ledger.operations.get(self.key))
+        return self._recall
+
+    def check_complete(self) -> None:
+        """The handler returns; raises `Halt` when it left recorded operations out."""
+        if self.key in self.run.ledger.operations:
+            try:
+                self.recall.check_complete()
+            except Mismatch as problem:
+                raise self.mismatch(str(problem)) from None
 
     # -- RunContext --------------------------------------------------------------------------------------------------
 
@@ -128,30 +133,32 @@ class Frame:
         """Tell the listeners of a piece of output, unless an earlier execution of this call has told it."""
         self.emitted += 1
         if self.emitted > self.skip:
-            self.tell(DeltaEvent._of(self.head("DELTA") | {"item": {"id": self.call_id, **item}}))
+            run, parent = self.run, self.parent
+            self.tell(
+                DeltaEvent._of(
+                    {
+                        "type": "DELTA",
+                        "run_id": run.id,
+                        "parent_run_id": run.parent_id,
+                        "path": self.path,
+                        "call_id": self.call_id,
+                        "parent_call_id": None if parent is None else parent.call_id,
+                        "item": {"id": self.call_id, **item},
+                    }
+                )
+            )
 
     def idempotency_key(self) -> str:
         return digest([self.run.execution_id, self.key])
 
     # -- events ------------------------------------------------------------------------------------------------------
 
-    def head(self, type: str) -> dict[str, Any]:
-        """The fields that every event of this call starts with."""
-        run, parent = self.run, self.parent
-        return {
-            "type": type,
-            "run_id": run.id,
-            "parent_run_id": run.parent_id,
-            "path": self.path,
-            "call_id": self.call_id,
-            "parent_call_id": parent.call_id if parent is not None else None,
-        }
-
     def tell(self, event: Event) -> None:
         """Give an event to the run's listener and to whoever iterates a call on the way up."""
         self.run.stream.put(event)
-        for tap in self.taps:
-            tap(event)
+        if self.taps:
+            for tap in self.taps:
+                tap(event)
 
     def count(self, what: str, n: int = 1) -> None:
         """Add to this call's usage; it counts for every call that this one is part of."""
@@ -184,7 +191,7 @@ class Frame:
         here = home()
         if scope.home is None or scope.home is here or scope.home == here:
             return scope
-        scope = Scope(self, scope, here)
+        scope = Branch(self, scope, here)
         current.set(scope)
         if self.snapshot is not None and (here not in self.snapshot or self._signal_went_through_here()):
             scope.pausing = True
@@ -199,7 +206,7 @@ class Frame:
         while frame is not None:
             stack.add(frame)
             frame = frame.f_back  # type: ignore[assignment]
-        for signal in self.run.signals.get(self.key, ()):
+        for signal in self.signals:
             trace = signal.__traceback__
             while trace is not None:
                 if trace.tb_frame in stack:
@@ -211,7 +218,7 @@ class Frame:
         """Recognise an operation; raises `Halt` when the handler does not follow what was recorded."""
         self._record_failures()
         self.moved += 1
-        if scope is not self.own:
+        if scope is not self:
             return self.recall.spawned(kind, name, what())
         try:
             return self.recall.own(kind, name)
@@ -239,8 +246,8 @@ class Frame:
         if self.failures:
             for failure in self.failures:
                 self.run.record(failure.fact)
-            self.recorded_failures += self.failures
-            self.failures = []
+            self.recorded_failures = [*self.recorded_failures, *self.failures]
+            self.failures = ()
 
     def reopen_failures(self, error: BaseException) -> None:
         """The handler ended with `error`: recorded failures that it comes from are to be tried again (contract 4)."""
@@ -255,20 +262,20 @@ class Frame:
     def suspend(self, ask: Ask) -> Any:
         scope = self._enter()
         payload = _payload(ask)
-        if scope is self.own:
+        if scope is self:
             place = self._place(scope, "suspend", ask.kind, str)
         else:
             place = self._place(scope, "suspend", ask.kind, lambda: ask.key or digest(payload))
         if isinstance(place, Held):
             # A suspend() can't wait. It would pause anyway, so it pauses, and is opened once the others are claimed.
-            self.unsure.append((ask.kind, ask.key or digest(payload), ask, payload))
+            self.unsure = [*self.unsure, Unsure(ask, ask.key or digest(payload), payload)]
             raise self.latch(scope, Pause())
         key = child(self.key, place.segment)
         question = self.run.ledger.question_at(key)
         if question is None:
             raise self._ask(scope, key, ask, payload)
         if question.settled is None:
-            self.asked.append(question.asked)
+            self.asked = [*self.asked, question.asked]
             raise self.latch(scope, Pause())
         return self._answered(scope, key, ask, question.asked, question.settled)
 
@@ -318,7 +325,7 @@ class Frame:
             round,
         )
         self.run.open_question(self, fact)
-        self.asked.append(fact)
+        self.asked = [*self.asked, fact]
         return self.latch(scope, Pause())
 
     def latch(self, scope: Scope, signal: Pause) -> Pause:
@@ -330,9 +337,9 @@ class Frame:
         step: Scope | None = scope
         while step is not None:
             step.pausing = True
-            step = step.parent
-        if scope is not self.own:
-            self.run.signals.setdefault(self.key, []).append(signal)
+            step = step.parent_scope
+        if scope is not self:
+            self.signals = [*self.signals, signal]
             if self.snapshot is None:
                 self.snapshot = _tasks()
         if self._timer is None and not self.closed:
@@ -355,10 +362,10 @@ class Frame:
         frame, replay = self._begin(key, name)
         if replay is not None:
             return self._replay(replay, step)
-        token = current.set(frame.own)
+        token = current.set(frame)
         self.running += 1
         try:
-            frame.own.home = home()
+            frame.home = home()
             fact, value = self._returned(frame, step, step.function(*step.args, **step.kwargs))
         except Exception as error:
             raise self._failed(frame, error) from None
@@ -377,15 +384,15 @@ class Frame:
         frame, replay = self._begin(child(self.key, segment), name)
         if replay is not None:
             return self._replay(replay, step)
-        if scope is self.own:
+        if scope is self:
             return await self._perform_step(frame, step)
         return await self.shielded(self._perform_step(frame, step))
 
     async def _perform_step(self, frame: Frame, step: Step) -> Any:
-        token = current.set(frame.own)
+        token = current.set(frame)
         self.running += 1
         try:
-            frame.own.home = home()
+            frame.home = home()
             fact, value = self._returned(frame, step, await step.function(*step.args, **step.kwargs))
             self.run.record(fact)
             await self.run.journal.flush()
@@ -400,6 +407,7 @@ class Frame:
         recorded = self.run.ledger.outcomes.get(key)
         called = self.run.ledger.calls.get(key)
         frame = Frame(self.run, key, self.path, name, "step", called.call_id if called else self.run.new_id(), self)
+        frame.skip = called.streamed if called else 0
         frame.t0 = self.run.clock()
         return frame, recorded
 
@@ -422,13 +430,17 @@ class Frame:
         frame.closed = True
         told = describe(error, with_class=True)
         fact = Returned(frame.key, frame.call_id, frame.name, "step", frame.t0, self.run.clock(), error=told)
-        self.failures.append(Failure(fact, error))
+        self.fail(Failure(fact, error))
         return error
+
+    def fail(self, failure: Failure) -> None:
+        """Keep a failure aside."""
+        self.failures = [*self.failures, failure]
 
     def _replay(self, recorded: Returned, step: Step) -> Any:
         if recorded.error is not None:
             error = revive(recorded.error) or StepFailed(recorded.error["type"], recorded.error["message"])
-            self.recorded_failures.append(Failure(recorded, error))
+            self.recorded_failures = [*self.recorded_failures, Failure(recorded, error)]
             raise error
         codec = return_codec(step.function)
         return codec.load(recorded.output) if codec else recorded.output
@@ -437,21 +449,20 @@ class Frame:
         """Wait until another operation of this call begins or ends; `False` when for a second none has."""
         before = self.moved
         waiter = asyncio.get_running_loop().create_future()
-        self.waiters.append(waiter)
+        self.waiters = [*self.waiters, waiter]
         try:
             async with asyncio.timeout(HOLD_SECONDS):
                 await waiter
         except TimeoutError:
             return self.moved != before
         finally:
-            if waiter in self.waiters:
-                self.waiters.remove(waiter)
+            self.waiters = [other for other in self.waiters if other is not waiter]
         return True
 
     def move(self) -> None:
         """Something happened in this call: whoever waits for it looks again."""
         self.moved += 1
-        waiters, self.waiters = self.waiters, []
+        waiters, self.waiters = self.waiters, ()
         for waiter in waiters:
             if not waiter.done():
                 waiter.get_loop().call_soon_threadsafe(lambda w=waiter: w.done() or w.set_result(None))
@@ -475,16 +486,15 @@ class Frame:
 
     def adopt(self, frame: Frame) -> None:
         """A call inside this one has paused: so does this one."""
-        self.asked += frame.asked
+        self.asked = [*self.asked, *frame.asked]
         scope = current.get()
-        here = scope if isinstance(scope, Scope) and scope.frame is self else self.own
+        here = scope if isinstance(scope, Scope) and scope.frame is self else self
         self.latch(here, Pause())
 
     async def shielded(self, work: Awaitable[Any]) -> Any:
         """Do it in a task of its own, so that it is finished and recorded when a sibling's pause cancels this one."""
         task = asyncio.ensure_future(work)
-        self.run.tasks.add(task)
-        task.add_done_callback(self.run.tasks.discard)
+        self.run.keep(task)
         return await asyncio.shield(task)
 
     def left(self) -> None:
@@ -500,23 +510,23 @@ class Frame:
             await self.run.publish()
         while self.running:
             waiter = asyncio.get_running_loop().create_future()
-            self.waiters.append(waiter)
+            self.waiters = [*self.waiters, waiter]
             if self.running:
                 await waiter
         while self.unsure:
-            kind, name, ask, payload = self.unsure[0]
-            place = self.recall.spawned("suspend", kind, name)
+            ask, what, payload = self.unsure[0]
+            place = self.recall.spawned("suspend", ask.kind, what)
             if isinstance(place, Held):
                 if not await self._next_move():
-                    raise self._refuse_unsure("suspend", kind, place.unclaimed)
+                    raise self._refuse_unsure("suspend", ask.kind, place.unclaimed)
                 continue
-            del self.unsure[0]
+            self.unsure = self.unsure[1:]
             key = child(self.key, place.segment)
             question = self.run.ledger.question_at(key)
             if question is None:
-                self._ask(self.own, key, ask, payload)
+                self._ask(self, key, ask, payload)
             elif question.settled is None:
-                self.asked.append(question.asked)
+                self.asked = [*self.asked, question.asked]
         self.close()
 
     def close(self) -> None:

@@ -12,6 +12,10 @@ from ..state import Pause, Scope, current
 from ..types.approval import Principal
 from ..types.events import Event, OutputEvent
 from ..types.json_value import json_value
+from .call import nested
+from .drive import drive
+from .eager import start
+from .run import Run, new_id
 from .stream import EventStream
 
 if TYPE_CHECKING:
@@ -19,20 +23,18 @@ if TYPE_CHECKING:
 
     from ..runnables.base import Runnable
     from .frame import Frame
-    from .run import Run
 
 
 class Given(NamedTuple):
     """What a runnable was called with."""
 
     arguments: dict[str, Any]
-    parent_id: str | None
-    resume: Mapping[str, Any] | None
-    run_id: str
-    #: Whether the caller chose the run id: then the same start again follows the first one.
-    chosen: bool
-    labels: dict[str, str]
-    by: Principal | None
+    parent_id: str | None = None
+    resume: Mapping[str, Any] | None = None
+    #: The run id, where the caller chose it: then the same start again follows the first one.
+    run_id: str | None = None
+    labels: dict[str, str] | None = None
+    by: Principal | None = None
 
 
 class RunHandle:
@@ -42,22 +44,24 @@ class RunHandle:
     `await handle.aclose()`, or leaving `async with handle`, interrupts it; it can be resumed.
     """
 
+    _task: asyncio.Task[Any] | None = None
+    _run: Run | None = None
+    _stop: tuple[str | None, bool] | None = None
+    #: The call in whose handler this one was made, where there is one.
+    _outer: Frame | None = None
+    _output: OutputEvent | None = None
+    _paused = False
+
     def __init__(self, runnable: Runnable, given: Given) -> None:
         self._runnable = runnable
         self._given = given
+        self._run_id = given.run_id or new_id()
         self._stream = EventStream()
-        self._task: asyncio.Task[Any] | None = None
-        self._run: Run | None = None
-        self._stop: tuple[str | None, bool] | None = None
-        self._outer: Frame | None = None
-        self._scope: Scope | None = None
-        self._output: OutputEvent | None = None
-        self._paused = False
 
     @property
     def run_id(self) -> str:
         """The id of this run; inside a handler, of the run that the call belongs to."""
-        return self._given.run_id if self._outer is None else self._outer.run.id
+        return self._run_id if self._outer is None else self._outer.run.id
 
     def __aiter__(self) -> Self:
         return self
@@ -65,10 +69,14 @@ class RunHandle:
     async def __anext__(self) -> Event:
         if self._task is None:
             self._start()
+        stream = self._stream
+        if stream.events:
+            return stream.events.popleft()
         try:
-            return await self._stream.next()
+            return await stream.next()
         except StopAsyncIteration:
-            self._raise_pause()
+            if self._paused:
+                raise Pause from None
             raise
 
     def __await__(self) -> Generator[Any, None, OutputEvent]:
@@ -101,14 +109,12 @@ class RunHandle:
 
     def _start(self) -> None:
         scope = current.get()
-        if isinstance(scope, Scope):
+        if scope is None:
+            self._task = start(drive(self))
+        elif isinstance(scope, Scope):
             self._start_nested(scope.frame)
-        elif scope is not None:
-            raise RuntimeError(f"{self._runnable.name} can't be called in {scope.name}; call it in a handler")
         else:
-            from .drive import drive
-
-            self._task = asyncio.ensure_future(drive(self))
+            raise RuntimeError(f"{self._runnable.name} can't be called in {scope.name}; call it in a handler")
 
     def begun(self, run: Run) -> None:
         """The run has its lease; a stop that came before takes effect now."""
@@ -136,28 +142,23 @@ class RunHandle:
 
     def _start_nested(self, frame: Frame) -> None:
         given, target = self._given, self._runnable
-        taken = [n for n, v in (("parent_id", given.parent_id), ("resume", given.resume)) if v is not None]
-        if given.chosen:
-            taken.append("run_id")
+        taken = [n for n, v in (("parent_id", given.parent_id), ("resume", given.resume), ("run_id", given.run_id)) if v is not None]
         if taken:
             raise TypeError(f"{target.name} is called inside a handler: it belongs to that run and takes no {', '.join(taken)}")
         self._outer = frame
-        self._scope, place = frame.begin_call(target.kind, target.name, self._digest)
-        self._task = asyncio.ensure_future(self._nested(frame, self._scope, place))
-        frame.run.tasks.add(self._task)
-        self._task.add_done_callback(frame.run.tasks.discard)
+        scope, place = frame.begin_call(target.kind, target.name, self._digest)
+        self._task = start(self._nested(frame, scope, place))
+        frame.run.keep(self._task)
 
     async def _nested(self, frame: Frame, scope: Scope, place: Recalled | Held) -> None:
-        from .call import nested
-
         target, stream, run = self._runnable, self._stream, frame.run
-        strand = scope is not frame.own
+        strand = scope is not frame
         run.busy += strand
         try:
             segment = await frame.sure(place, target.kind, target.name, self._digest)
             outcome = await nested(frame, target, segment, self._given.arguments, stream.put)
             if outcome.paused:
-                frame.asked += outcome.asked
+                frame.asked = [*frame.asked, *outcome.asked]
                 self._paused = True
                 frame.latch(scope, Pause())
         except BaseException as error:
@@ -184,11 +185,7 @@ class RunHandle:
                 break
             if isinstance(event, OutputEvent):
                 self._output = event
-        self._raise_pause()
-        assert self._output is not None
-        return self._output
-
-    def _raise_pause(self) -> None:
-        """The call has paused, and so does the handler that made it."""
         if self._paused:
             raise Pause
+        assert self._output is not None
+        return self._output

@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from ..core.codec import encode
-from ..core.facts import Asked, Fact
-from ..ports import Commit, Ending, Lease, Opening, QuestionRow, Settlement, Store
+from ..core.facts import Asked, Ended, Fact, Opened
+from ..ports import COMMITTED, Commit, Lease, QuestionRow, Settlement, Store
 from ..stores.waiting import wait
 
 if TYPE_CHECKING:
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 class Journal:
     """Collects facts and held events; a flush commits the facts as one record and then lets the events go.
 
-    Commits take effect in the order of submission. `on_stop` is called when the store says that somebody asked this
-    execution to stop; `on_failure` with the error, before anybody who waits for the commit hears of it.
+    Commits take effect in the order of submission. `on_stop` is called with the reason when the store says that somebody
+    asked this execution to stop; `on_failure` with the error, before anybody who waits for the commit hears of it.
     """
+
+    __slots__ = ("_asked", "_events", "_facts", "_last", "_on_failure", "_on_stop", "_opened", "_store", "lease")
 
     def __init__(
         self,
@@ -30,54 +32,65 @@ class Journal:
         lease: Lease,
         on_stop: Callable[[str], None],
         on_failure: Callable[[BaseException], None],
-        opening: Opening | None = None,
     ) -> None:
         self.lease = lease
         self._store = store
         self._on_stop = on_stop
         self._on_failure = on_failure
-        self._opening = opening
+        self._opened: Opened | None = None
         self._facts: list[Fact] = []
+        self._asked: list[Asked] = []
         self._events: list[tuple[Tell, Event]] = []
-        self._last: Future[str | None] | None = None
+        self._last: Future[str | None] = COMMITTED
 
     def add(self, fact: Fact) -> None:
         """Take a fact; the next flush makes it durable."""
+        if type(fact) is Asked:
+            self._asked.append(fact)
+        else:
+            self._facts.append(fact)
+
+    def open(self, fact: Opened) -> None:
+        """The execution begins with the next flush."""
+        self._opened = fact
         self._facts.append(fact)
 
     def hold(self, tell: Tell, event: Event) -> None:
         """Take an event that speaks of facts added before it; it is told with the next flush."""
         self._events.append((tell, event))
 
-    async def flush(self, ending: Ending | None = None, settled: Sequence[Settlement] = ()) -> None:
-        """Make everything so far durable; raises `StoreError`. An `ending` gives the lease back."""
-        if self._facts or self._opening or ending:
-            events, self._events = self._events, []
-            stop = await wait(self._submit(ending, settled))
-            self._released(events, stop)
+    async def flush(self, ended: Ended | None = None, settled: Sequence[Settlement] = ()) -> None:
+        """Make everything so far durable; raises `StoreError`. An end gives the lease back."""
+        events = self._events
+        if events:
+            self._events = []
+        if self._facts or self._asked or ended is not None:
+            future = self._submit(ended, settled)
         else:
-            if self._last is not None and not self._last.done():
-                await wait(self._last)
-            if self._events:
-                events, self._events = self._events, []
-                self._released(events, None)
+            future = self._last
+        stop = None if future is COMMITTED else await wait(future)
+        self._released(events, stop)
 
     def flush_here(self) -> None:
         """The same, blocking this thread: for sync steps, which can't await."""
-        if self._facts or self._opening:
-            events, self._events = self._events, []
-            self._released(events, self._submit(None, ()).result())
+        events, self._events = self._events, []
+        future = self._submit(None, ()) if self._facts or self._asked else self._last
+        self._released(events, future.result())
 
-    def _submit(self, ending: Ending | None, settled: Sequence[Settlement]) -> Future[str | None]:
-        facts, self._facts = self._facts, []
-        opening, self._opening = self._opening, None
-        asked = [f for f in facts if type(f) is Asked]
-        rest = [f for f in facts if type(f) is not Asked] if asked else facts
-        rows = [QuestionRow(f.id, f.name, f.expires_at, encode((f,))) for f in asked]
-        future = self._store.commit(Commit(self.lease, encode(rest) if rest else b"", opening, rows, ending, settled))
-        if not future.done() or future.exception() is not None:
+    def _submit(self, ended: Ended | None, settled: Sequence[Settlement]) -> Future[str | None]:
+        facts, opened = self._facts, self._opened
+        record = b""
+        if facts:
+            record = encode(facts)
+            self._facts = []
+        rows: Sequence[QuestionRow] = ()
+        if self._asked:
+            rows = [QuestionRow(f.id, f.name, f.expires_at, encode((f,))) for f in self._asked]
+            self._asked = []
+        self._opened = None
+        self._last = future = self._store.commit(Commit(self.lease, record, opened, rows, ended, settled))
+        if future is not COMMITTED:
             future.add_done_callback(self._look)
-        self._last = future
         return future
 
     def _look(self, future: Future[str | None]) -> None:
@@ -90,4 +103,3 @@ class Journal:
             tell(event)
         if stop is not None:
             self._on_stop(stop)
-

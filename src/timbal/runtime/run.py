@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import uuid_utils
 
 from ..core.codec import encode
-from ..core.facts import Asked, Ended, Fact, Settled
+from ..core.facts import Asked, Ended, Fact, Opened, Settled
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event, pause_output
 from ..errors import ReplayMismatch, StoreError
-from ..ports import Clock, Ending, Lease, Opening, Settlement, Store
+from ..ports import Clock, Lease, Settlement, Store
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
 from .failures import describe, public
@@ -52,39 +52,28 @@ class Run:
     """
 
     new_id = staticmethod(new_id)
+    #: Why no operation of this run is performed any more.
+    halt: BaseException | None = None
+    busy = 1
+    #: What runs beside the root's own task.
+    tasks: set[asyncio.Future[Any]] | frozenset[Any] = frozenset()
+    #: What was said in this conversation before this execution.
+    history: Sequence[Message] = ()
+    labels: dict[str, str]
+    clock: Clock = staticmethod(now)
 
     def __init__(
-        self,
-        store: Store,
-        stream: EventStream,
-        ledger: Ledger,
-        run_id: str,
-        parent_id: str | None,
-        execution_id: str,
-        labels: dict[str, str],
-        lease: Lease,
-        opening: Opening | None = None,
-        clock: Clock = now,
+        self, store: Store, stream: EventStream, ledger: Ledger, run_id: str, parent_id: str | None, execution_id: str, lease: Lease
     ) -> None:
         self.id = run_id
         self.parent_id = parent_id
         self.execution_id = execution_id
-        self.labels = labels
         self.ledger = ledger
         self.stream = stream
-        self.clock = clock
-        self.store = store
+        self.task = asyncio.current_task()
         self.loop = asyncio.get_running_loop()
-        self.task: asyncio.Task[Any] | None = asyncio.current_task()
-        lease.alive = self._alive
-        lease.stop = self._stop_from_store
-        self.journal = Journal(store, lease, self._stopped_by_store, self.stop_with, opening)
-        self.halt: BaseException | None = None
-        self.busy = 1
-        self.tasks: set[asyncio.Future[Any]] = set()
-        self.signals: dict[str, list[BaseException]] = {}
-        #: What was said in this conversation before this execution.
-        self.history: list[Message] = []
+        self.journal = Journal(store, lease, self._stopped_by_store, self.stop_with)
+        lease.holder = self
 
     # -- facts -------------------------------------------------------------------------------------------------------
 
@@ -92,6 +81,11 @@ class Run:
         """A fact: known to this run at once, durable with the next flush."""
         self.ledger.apply(fact)
         self.journal.add(fact)
+
+    def open(self, fact: Opened) -> None:
+        """The execution begins: known at once, durable with the next flush."""
+        self.ledger.apply(fact)
+        self.journal.open(fact)
 
     def open_question(self, frame: Frame, fact: Asked) -> None:
         self.record(fact)
@@ -121,13 +115,13 @@ class Run:
     def _stopped_by_store(self, reason: str) -> None:
         self.later(0, lambda: self.stop(reason or None, final=True))
 
-    def _stop_from_store(self, reason: str) -> None:
+    def stop_asked(self, reason: str) -> None:
         try:
             self.loop.call_soon_threadsafe(lambda: self.stop(reason or None, final=True))
         except RuntimeError:  # its loop is gone, and so is the run
             pass
 
-    def _alive(self) -> bool:
+    def alive(self) -> bool:
         return not self.loop.is_closed()
 
     # -- the loop ----------------------------------------------------------------------------------------------------
@@ -147,11 +141,19 @@ class Run:
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do it beside everything else; the run waits for it at its end."""
         task = self.loop.create_task(work)
-        self.tasks.add(task)
+        self.keep(task)
         task.add_done_callback(self._spawned_done)
 
+    def keep(self, task: asyncio.Future[Any]) -> None:
+        """The run ends what is left of this task at its end."""
+        if not self.tasks:
+            self.tasks = set()
+        tasks = self.tasks
+        assert isinstance(tasks, set)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
     def _spawned_done(self, task: asyncio.Future[Any]) -> None:
-        self.tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self.stop_with(task.exception())  # type: ignore[arg-type]
 
@@ -162,68 +164,58 @@ class Run:
             for task in left:
                 task.cancel()
             await asyncio.wait(left)
-            self.tasks.difference_update(left)
+            self.tasks = self.tasks.difference(left)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
-    async def end(self, frame: Frame, outcome: Outcome, extra: dict[str, Any]) -> OutputEvent:
+    async def end(self, frame: Frame, outcome: Outcome, metadata: dict[str, Any]) -> OutputEvent:
         """Commit how the run ended, give the lease back, and tell it."""
-        halt = self.halt
-        status, output, error = outcome.status, outcome.output, outcome.error
-        form, dumped = outcome.form, outcome.dumped
-        if halt is not None:
-            if isinstance(halt, StoreError):
-                raise halt
-            status, output, error, form = self._halted(halt)
-            dumped = output
-        waiting = self.ledger.open_questions
-        settled: list[Settlement] = []
-        if isinstance(halt, Stopped) and halt.final:
-            settled = self.settle_all(waiting, "cancelled", halt.reason)
-            if waiting:
-                frame.count("suspends:cancelled", len(waiting))
-        elif halt is None and outcome.paused and waiting:
-            output = dumped = pause_output(waiting[0].asked)
-            form = None
+        ledger = self.ledger
+        status, output = outcome.status, outcome.output
+        dumped, form, error = outcome.dumped, outcome.form, outcome.error
+        seen: list[str] | None = None
+        settled: Sequence[Settlement] = ()
+        if self.halt is not None:
+            status, output, error = self._halted(self.halt)
+            dumped, form = output, None
+            if isinstance(self.halt, Stopped) and self.halt.final:
+                settled = self._cancel_questions(frame, self.halt.reason)
+        if status.paused:
+            if frame.emitted:
+                self.record(frame.called())
+            seen = ledger.seen_by_open_calls() or None
+            output, dumped, form = pause_output(ledger.open_questions[0].asked), None, None
         t1 = self.clock()
-        fact = Ended(
-            self.id,
-            status.code,
-            t1,
-            status.reason,
-            status.message,
-            None if status.paused else dumped,
-            form,
-            error,
-            frame.usage,
-            (self.ledger.seen_by_open_calls() or None) if status.paused else None,
-        )
+        fact = Ended(self.id, status.code, t1, status.reason, status.message, dumped, form, error, frame.usage, seen)
         self.record(fact)
-        await self.journal.flush(Ending(self.id, status.code, status.reason, t1), settled)
-        metadata = dict(extra)
-        if status.paused or waiting and not settled:
-            metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in self.ledger.open_questions]
+        await self.journal.flush(fact, settled)
+        if ledger.questions and (waiting := ledger.open_questions):
+            metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in waiting]
         event = output_event(frame, status, output, error, t1, metadata, outcome.cause)
         frame.tell(event)
         return event
 
-    def settle_all(self, questions: list[Any], state: str, reason: str | None) -> list[Settlement]:
-        """Settlements for all of them, known to this run at once."""
+    def _cancel_questions(self, frame: Frame, reason: str | None) -> list[Settlement]:
+        """Settlements for all that is open, known to this run at once."""
         settled = []
-        for question in questions:
-            fact = Settled(question.asked.id, state, self.clock(), reason, self.id)
+        for question in self.ledger.open_questions:
+            fact = Settled(question.asked.id, "cancelled", self.clock(), reason, self.id)
             self.ledger.apply(fact)
-            settled.append(Settlement(fact.id, state, encode((fact,))))
+            settled.append(Settlement(fact.id, fact.state, encode((fact,))))
+        if settled:
+            frame.count("suspends:cancelled", len(settled))
         return settled
 
-    def _halted(self, halt: BaseException) -> tuple[RunStatus, Any, dict[str, Any] | None, None]:
+    def _halted(self, halt: BaseException) -> tuple[RunStatus, Any, dict[str, Any] | None]:
+        if isinstance(halt, StoreError):
+            raise halt
         if isinstance(halt, Stopped):
             reason = "cancelled" if halt.final else "interrupted"
             output = {"status": "cancelled", "reason": halt.reason} if halt.final else None
-            return RunStatus("cancelled", reason, halt.reason), output, None, None
+            return RunStatus("cancelled", reason, halt.reason), output, None
         code = "replay_mismatch" if isinstance(halt, ReplayMismatch) else None
         error = public(describe(halt))
-        return RunStatus("error", code, error["message"]), None, error, None
+        return RunStatus("error", code, error["message"]), None, error
 
 
 class _Timer:
@@ -253,16 +245,25 @@ def output_event(
     cause: BaseException | None = None,
 ) -> OutputEvent:
     """The OUTPUT of a call."""
-    fields = frame.head("OUTPUT")
-    fields["input"] = frame.input
-    fields["status"] = status
-    fields["output"] = output
-    fields["error"] = error
-    fields["t0"] = frame.t0
-    fields["t1"] = t1
-    fields["usage"] = frame.usage or {}
-    fields["metadata"] = metadata
-    event = OutputEvent._of(fields)
+    parent = frame.parent
+    event = OutputEvent._of(
+        {
+            "type": "OUTPUT",
+            "run_id": frame.run.id,
+            "parent_run_id": frame.run.parent_id,
+            "path": frame.path,
+            "call_id": frame.call_id,
+            "parent_call_id": None if parent is None else parent.call_id,
+            "input": frame.input,
+            "status": status,
+            "output": output,
+            "error": error,
+            "t0": frame.t0,
+            "t1": t1,
+            "usage": frame.usage or {},
+            "metadata": metadata,
+        }
+    )
     if cause is not None:
         object.__setattr__(event, "_cause", cause)
     return event

@@ -13,6 +13,7 @@ from ..types.json_value import json_value
 #: Names that a runnable's call keeps for itself (contract section 2).
 RESERVED = frozenset({"parent_id", "resume", "run_id", "labels", "by"})
 
+_SAFE = 2**63
 _SCALARS = frozenset({str, int, bool, float, type(None)})
 
 
@@ -47,24 +48,28 @@ class Params:
         self._validate = self._model.__pydantic_validator__.validate_python
         self._function = function
 
-    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the handler takes them, defaults filled in; raises `InvalidInput` naming what is wrong."""
-        from pydantic import ValidationError
+    def prepare(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments as the handler takes them, defaults filled in, and as JSON.
 
+        Raises `InvalidInput`, naming what is wrong.
+        """
+        values = self.validate(arguments)
+        for value in values.values():
+            kind = type(value)
+            if not (kind is int and -_SAFE < value < _SAFE or kind is str and value.isascii() or value is None or kind is bool):
+                return values, self._dump(values)
+        return values, {**values}
+
+    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as the handler takes them, defaults filled in; raises `InvalidInput`."""
         try:
             model = self._validate(arguments)
-        except ValidationError as error:
+        except ValueError as error:
             raise InvalidInput(self._explain(error)) from None
         values: dict[str, Any] = model.__dict__
         return values if self._plain else {name: values[_field_name(name)] for name in self.names}
 
-    def dump(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Validated arguments as JSON; raises `InvalidInput` when one has no JSON form."""
-        if all(type(v) in _SCALARS and v == v and type(v) is not float for v in values.values()):
-            for name, value in values.items():
-                if type(value) is str and not value.isascii():
-                    json_value(value, name)
-            return dict(values)
+    def _dump(self, values: dict[str, Any]) -> dict[str, Any]:
         try:
             return {name: json_value(value, name) for name, value in values.items()}
         except TypeError as error:

@@ -12,19 +12,18 @@ from ..types.events import Event, OutputEvent
 class EventStream:
     """A queue without a bound: it never makes the run wait. Events may come from any thread."""
 
-    __slots__ = ("_events", "_loop", "_thread", "_waiter", "closed", "error", "output")
+    _waiter: asyncio.Future[None] | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _thread = 0
+    closed = False
+    output: OutputEvent | None = None
+    error: BaseException | None = None
 
     def __init__(self) -> None:
-        self._events: deque[Event] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = 0
-        self.closed = False
-        self.output: OutputEvent | None = None
-        self.error: BaseException | None = None
+        self.events: deque[Event] = deque()
 
     def put(self, event: Event) -> None:
-        self._events.append(event)
+        self.events.append(event)
         if self._waiter is not None:
             self._wake()
 
@@ -36,7 +35,7 @@ class EventStream:
 
     async def next(self) -> Event:
         """The next event; raises `StopAsyncIteration` after the last, or the error that broke the run off."""
-        events = self._events
+        events = self.events
         while not events:
             if self.closed:
                 if self.error is not None:
@@ -58,7 +57,7 @@ class EventStream:
     async def drain(self) -> OutputEvent:
         """Wait for the end; gives the root OUTPUT."""
         while True:
-            self._events.clear()
+            self.events.clear()
             try:
                 await self.next()
             except StopAsyncIteration:

@@ -8,12 +8,12 @@ from concurrent.futures import Future
 from itertools import islice
 from typing import Any
 
+from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
-from ..ports import Commit, Ending, Lease, Opening, QuestionRow, RunRow, Settlement, Settling, Stored
+from ..ports import COMMITTED, Commit, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from .base import BaseStore, RunInfo
 from .waiting import failed, resolved
 
-_DONE: Future[str | None] = resolved(None)
 
 
 class MemoryStore(BaseStore):
@@ -32,29 +32,30 @@ class MemoryStore(BaseStore):
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def commit(self, commit: Commit) -> Future[str | None]:
-        lease, opening = commit.lease, commit.opening
+        lease, record, opened, questions, ended, settlements = commit
         with self._lock:
-            if opening is not None:
-                if opening.run_id in self._by_run:
-                    return failed(RunExists(f"run {opening.run_id} exists already"))
-                lease.ref = self._by_run[opening.run_id] = _Execution(opening, lease)
+            if opened is not None:
+                if opened.run_id in self._by_run:
+                    return failed(RunExists(f"run {opened.run_id} exists already"))
+                lease.ref = self._by_run[opened.run_id] = _Execution(opened, lease)
             execution: _Execution = lease.ref
             if execution.lease is not lease:
                 return failed(LeaseLost(f"run {execution.run_id} was taken over by another run, or erased"))
-            if commit.record:
-                execution.records.append(commit.record)
-            for row in commit.questions:
+            if record:
+                execution.records.append(record)
+            for row in questions:
                 self._ask(execution, row)
-            for settlement in commit.settlements:
+            for settlement in settlements:
                 question = execution.question(settlement.id)
                 if question is not None and question.settled is None:
                     self._settle(question, settlement)
             stop = execution.stop
-            if commit.ending is None:
-                return _DONE if stop is None else resolved(stop)
-            self._end(execution, commit.ending)
-        execution.changed()
-        return _DONE
+            if ended is None:
+                return COMMITTED if stop is None else resolved(stop)
+            self._end(execution, ended)
+        if execution.waiters:
+            execution.changed()
+        return COMMITTED
 
     def settle(
         self, ref: Any, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None = None
@@ -69,12 +70,13 @@ class MemoryStore(BaseStore):
             for question, settlement in zip(questions, settlements, strict=True):
                 assert question is not None
                 self._settle(question, settlement)
-            holder = execution.holder()
+            held = execution.held_by()
+            holder = held.holder if held is not None else None
             lease = self._take(execution, run) if run is not None else None
             if stop is not None and holder is not None:
                 execution.stop = stop
         if stop is not None and holder is not None:
-            holder.stop(stop)
+            holder.stop_asked(stop)
         return resolved(Settling(False, lease))
 
     def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
@@ -85,7 +87,7 @@ class MemoryStore(BaseStore):
         if run.run_id not in self._by_run:
             execution.runs.append(_Run(run.run_id, run.parent_run_id, run.at))
             self._by_run[run.run_id] = execution
-        if execution.holder() is not None:
+        if execution.held_by() is not None:
             return None
         execution.fence += 1
         execution.stop = None
@@ -103,10 +105,10 @@ class MemoryStore(BaseStore):
         question.settled = settlement.body
         self._open.pop(question.number, None)
 
-    def _end(self, execution: _Execution, ending: Ending) -> None:
+    def _end(self, execution: _Execution, ended: Ended) -> None:
         execution.lease = None
         execution.stop = None
-        execution.run(ending.run_id).end(ending)
+        execution.run(ended.run_id).end(ended)
         if not execution.is_open():
             size = execution.size()
             self._finished[execution.run_id] = size
@@ -118,7 +120,8 @@ class MemoryStore(BaseStore):
                 self._newest_dropped = max(self._newest_dropped, oldest)
 
     def _reopen(self, execution: _Execution) -> None:
-        self._finished_bytes -= self._finished.pop(execution.run_id, 0)
+        if execution.run_id in self._finished:
+            self._finished_bytes -= self._finished.pop(execution.run_id)
 
     def _forget(self, execution: _Execution) -> None:
         for run in execution.runs:
@@ -144,10 +147,10 @@ class MemoryStore(BaseStore):
             execution = self._by_run.get(run_id)
             if execution is None:
                 return self._missing(run_id, None)
-            held = execution.holder() is not None
+            held = execution.held_by() is not None
             newest = execution.runs[-1].run_id
             return resolved(
-                Stored(execution, execution.run_id, execution.labels, newest, held, execution.fence, execution.all_records())
+                Stored(execution, execution.run_id, newest, held, execution.fence, execution.all_records())
             )
 
     def history(self, run_id: str) -> Future[list[list[bytes | str]]]:
@@ -175,7 +178,7 @@ class MemoryStore(BaseStore):
     def wait(self, ref: Any) -> Future[None]:
         execution: _Execution = ref
         with self._lock:
-            if execution.holder() is None:
+            if execution.held_by() is None:
                 return resolved(None)
             future: Future[None] = Future()
             execution.waiters = (*execution.waiters, future)
@@ -232,14 +235,12 @@ class _Run:
 
     def __init__(self, run_id: str, parent_run_id: str | None, t0: int) -> None:
         self.run_id, self.parent_run_id, self.t0 = run_id, parent_run_id, t0
-        self.status, self.reason, self.t1 = "running", None, None
+        self.status = "running"
+        self.reason: str | None = None
+        self.t1: int | None = None
 
-    status: str
-    reason: str | None
-    t1: int | None
-
-    def end(self, ending: Ending) -> None:
-        self.status, self.reason, self.t1 = ending.code, ending.reason, ending.at
+    def end(self, ended: Ended) -> None:
+        self.status, self.reason, self.t1 = ended.code, ended.reason, ended.at
 
 
 class _Question:
@@ -251,38 +252,36 @@ class _Question:
 
 
 class _Execution:
-    __slots__ = (
-        "fence", "kind", "labels", "lease", "parent_run_id", "questions", "records", "runnable", "runs", "stop", "waiters",
-    )  # fmt: skip
+    fence = 1
+    stop: str | None = None
+    questions: tuple[_Question, ...] = ()
+    waiters: tuple[Future[None], ...] = ()
 
-    def __init__(self, opening: Opening, lease: Lease) -> None:
-        self.runnable, self.kind = opening.runnable, opening.kind
-        self.parent_run_id, self.labels = opening.parent_run_id, opening.labels
+    def __init__(self, opened: Opened, lease: Lease) -> None:
+        self.runnable, self.kind = opened.name, opened.kind
+        self.parent_run_id, self.labels = opened.parent_run_id, opened.labels or {}
+        self.runs = [_Run(opened.run_id, opened.parent_run_id, opened.at)]
         self.records: list[bytes] = []
-        self.questions: tuple[_Question, ...] = ()
-        self.runs = [_Run(opening.run_id, opening.parent_run_id, opening.at)]
         self.lease: Lease | None = lease
-        self.fence = 1
-        self.stop: str | None = None
-        self.waiters: tuple[Future[None], ...] = ()
 
     @property
     def run_id(self) -> str:
         return self.runs[0].run_id
 
     def run(self, run_id: str) -> _Run:
-        return next(run for run in reversed(self.runs) if run.run_id == run_id)
+        newest = self.runs[-1]
+        return newest if newest.run_id == run_id else next(run for run in self.runs if run.run_id == run_id)
 
     def question(self, id: str) -> _Question | None:
         return next((q for q in self.questions if q.row.id == id), None)
 
-    def holder(self) -> Lease | None:
+    def held_by(self) -> Lease | None:
         """The lease, if its holder is still there."""
         return self.lease if self.lease is not None and self.lease.alive() else None
 
     def is_open(self) -> bool:
         """Whether it waits for somebody, or was interrupted."""
-        return any(q.settled is None for q in self.questions) or self.runs[-1].reason == "interrupted"
+        return (self.questions and any(q.settled is None for q in self.questions)) or self.runs[-1].reason == "interrupted"
 
     def all_records(self) -> list[bytes | str]:
         return [*self.records, *self._question_records()]
@@ -294,7 +293,7 @@ class _Execution:
                 yield question.settled
 
     def size(self) -> int:
-        return sum(map(len, self.all_records()))
+        return sum(map(len, self.records)) + sum(map(len, self._question_records()) if self.questions else ())
 
     def info(self, run: _Run) -> RunInfo:
         status = "paused" if run.reason in ("input_required", "approval_required") else run.status

@@ -14,8 +14,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from ..core.facts import Opened
 from ..errors import LeaseLost, RunExists, StoreError
-from ..ports import Commit, Lease, Opening, RunRow, Settlement, Settling, Stored
+from ..ports import Commit, Lease, RunRow, Settlement, Settling, Stored
 from .base import LEASE_SECONDS, BaseStore, RunInfo
 from .waiting import wait
 from .worker import Worker
@@ -213,10 +214,10 @@ class _Desk:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def commit(self, db: sqlite3.Connection, commit: Commit) -> str | None:
-        lease, ending = commit.lease, commit.ending
+        lease, ended = commit.lease, commit.ended
         stop = None
-        if commit.opening is not None:
-            self._open(db, lease, commit.opening)
+        if commit.opened is not None:
+            self._open(db, lease, commit.opened)
         else:
             row = db.execute("SELECT fence, stop FROM executions WHERE id = ?", (lease.ref,)).fetchone()
             if row is None or row[0] != lease.fence:
@@ -235,35 +236,35 @@ class _Desk:
                 "UPDATE questions SET settled = ? WHERE execution = ? AND id = ? AND settled IS NULL",
                 (s.body.decode(), lease.ref, s.id),
             )
-        if ending is not None:
+        if ended is not None:
             db.execute("UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ?", (lease.ref,))
             db.execute(
                 "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?",
-                (ending.code, ending.reason, ending.at, ending.run_id),
+                (ended.code, ended.reason, ended.at, ended.run_id),
             )
             self._leases.pop(lease.ref, None)
             self._changed(lease.ref)
             return None
         return str(stop) if stop is not None else None
 
-    def _open(self, db: sqlite3.Connection, lease: Lease, opening: Opening) -> None:
-        if db.execute("SELECT 1 FROM runs WHERE id = ?", (opening.run_id,)).fetchone():
-            raise RunExists(f"run {opening.run_id} exists already")
+    def _open(self, db: sqlite3.Connection, lease: Lease, opened: Opened) -> None:
+        if db.execute("SELECT 1 FROM runs WHERE id = ?", (opened.run_id,)).fetchone():
+            raise RunExists(f"run {opened.run_id} exists already")
         lease.ref = db.execute(
             "INSERT INTO executions (run, runnable, kind, parent, labels, holder, fence, lease_until)"
             " VALUES (?, ?, ?, ?, ?, ?, 1, ?)",
             (
-                opening.run_id,
-                opening.runnable,
-                opening.kind,
-                opening.parent_run_id,
-                json.dumps(opening.labels) if opening.labels else None,
+                opened.run_id,
+                opened.name,
+                opened.kind,
+                opened.parent_run_id,
+                json.dumps(opened.labels) if opened.labels else None,
                 self._holder,
                 _now() + self._lease_ms,
             ),
         ).lastrowid
         db.execute(
-            "INSERT INTO runs (id, execution, t0) VALUES (?, ?, ?)", (opening.run_id, lease.ref, opening.at)
+            "INSERT INTO runs (id, execution, t0) VALUES (?, ?, ?)", (opened.run_id, lease.ref, opened.at)
         )
         self._leases[lease.ref] = lease
 
@@ -288,7 +289,7 @@ class _Desk:
         if stop is not None and holder is not None:
             db.execute("UPDATE executions SET stop = ? WHERE id = ?", (stop, ref))
             if (held := self._leases.get(ref)) is not None:
-                held.stop(stop)
+                _ask_to_stop(held, stop)
         return Settling(False, lease)
 
     def take(self, db: sqlite3.Connection, ref: int, run: RunRow) -> Lease | None:
@@ -338,15 +339,15 @@ class _Desk:
 
     def load(self, db: sqlite3.Connection, run_id: str) -> Stored | None:
         row = db.execute(
-            "SELECT e.id, e.run, e.labels, e.fence, coalesce((SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL), e.run)"
+            "SELECT e.id, e.run, e.fence, coalesce((SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL), e.run)"
             " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?",
             (run_id,),
         ).fetchone()
         if row is None:
             return None
-        ref, first, labels, fence, newest = row
+        ref, first, fence, newest = row
         held = self._holder_of(db, ref) is not None
-        return Stored(ref, first, json.loads(labels) if labels else {}, newest, held, fence, _records(db, ref))
+        return Stored(ref, first, newest, held, fence, _records(db, ref))
 
     # -- waiting -------------------------------------------------------------------------------------------------------
 
@@ -390,9 +391,14 @@ class _Desk:
         for ref, lease in list(self._leases.items()):
             row = db.execute("SELECT stop, fence FROM executions WHERE id = ?", (ref,)).fetchone()
             if row is not None and row[0] is not None and row[1] == lease.fence:
-                lease.stop(row[0])
+                _ask_to_stop(lease, row[0])
         for ref in list(self._waiters):
             self._changed(ref)
+
+
+def _ask_to_stop(lease: Lease, reason: str) -> None:
+    if lease.holder is not None:
+        lease.holder.stop_asked(reason)
 
 
 # -- queries -----------------------------------------------------------------------------------------------------------

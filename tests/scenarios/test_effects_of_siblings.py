@@ -1,0 +1,188 @@
+"""S12 and S13: calls that stand beside a paused one, and agents below agents, are each done once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.scenarios.effects_tools import (
+    Log,
+    World,
+    answers,
+    ask,
+    asked,
+    go_on,
+    tool_calls,
+    tool_results,
+    turns_so_far,
+)
+from timbal import Agent, Tool, step
+from timbal.testing import TestModel
+from timbal.types.events import InteractionEvent
+
+Fresh = Callable[[], Agent[Any]]
+
+
+def siblings(world: World, log: Log, slow: asyncio.Event) -> Fresh:
+    """An agent whose model asks for six tools at once: two ask a person, the others end in their own ways."""
+
+    def at_once() -> str:
+        log.append("at_once")
+        return "there"
+
+    async def gathers() -> list[Any]:
+        inner = Tool(at_once, name="inner")
+        return [out.output for out in await asyncio.gather(inner(), inner())]
+
+    async def slowly() -> str:
+        await slow.wait()
+        log.append("slowly")
+        return "at last"
+
+    def fails() -> None:
+        log.append("fails")
+        raise ValueError("no luck")
+
+    def one() -> str:
+        return f"one {ask('one?')}"
+
+    async def two() -> str:
+        return f"two {ask('two?')}"
+
+    def model(messages: Any) -> Any:
+        log.append("model")
+        if turns_so_far(messages) == 0:
+            return tool_calls(*((name, {}) for name in ("at_once", "one", "gathers", "slowly", "two", "fails")))
+        return " | ".join(map(str, tool_results(messages)))
+
+    tools = [at_once, gathers, slowly, fails, one, two]
+    return lambda: Agent("desk", TestModel(handler=model), tools, store=world.cold())
+
+
+@pytest.mark.parametrize("order", [["one?", "two?"], ["two?", "one?"]], ids=" ".join)
+async def test_s12_completed_siblings_are_not_run_again_by_a_resume_or_by_a_second_one(world: World, order: list[str]) -> None:
+    log: Log = []
+    slow = asyncio.Event()
+    fresh = siblings(world, log, slow)
+    handle = fresh()("go")
+    async for event in handle:
+        if isinstance(event, InteractionEvent) and event.payload == {"q": "two?"}:
+            slow.set()
+    paused = await handle
+    assert Counter(log) == {"model": 1, "at_once": 3, "slowly": 1, "fails": 1}
+    half = await go_on(fresh(), paused, {order[0]: "yes"})
+    assert list(asked(half)) == [order[1]]
+    done = await fresh()(parent_id=paused.run_id, resume=answers(half, {order[1]: "no"}))
+    assert Counter(log) == {"model": 2, "at_once": 3, "slowly": 1, "fails": 1}
+    said = {"one?": "yes" if order[0] == "one?" else "no", "two?": "yes" if order[0] == "two?" else "no"}
+    expected = ["there", f"one {said['one?']}", '["there","there"]', "at last", f"two {said['two?']}", "ValueError: no luck"]
+    assert done.output.collect_text() == " | ".join(expected)
+
+
+async def test_s12_a_sibling_that_was_still_running_when_the_answer_came_is_run_once(world: World) -> None:
+    log: Log = []
+    slow = asyncio.Event()
+    fresh = siblings(world, log, slow)
+    resumes: list[Any] = []
+    handle = fresh()("go")
+    async for event in handle:
+        if isinstance(event, InteractionEvent):
+            again = fresh()(parent_id=handle.run_id, resume={event.interaction_id: "yes"})
+            resumes.append(asyncio.ensure_future(again.collect()))
+            if len(resumes) == 2:
+                slow.set()
+    outs = [await handle, *await asyncio.gather(*resumes)]
+    assert [out for out in outs if out.status.code == "success"]
+    assert Counter(log) == {"model": 2, "at_once": 3, "slowly": 1, "fails": 1}
+
+
+# -- three deep ----------------------------------------------------------------------------------------------------------
+
+
+def restless(log: Log, name: str, calls: Callable[[str], list[tuple[str, dict[str, Any]]]]) -> TestModel:
+    """A model that words everything differently each time, and asks for `calls(prompt)` in its first turn."""
+
+    def model(messages: Any) -> Any:
+        prompt = messages[0].collect_text()
+        turn = turns_so_far(messages)
+        log.append(f"{name} {prompt.split()[0]} {turn}")
+        if turn == 0:
+            return tool_calls(*calls(prompt))
+        return f"{uuid4().hex}: {' '.join(map(str, tool_results(messages)))}"
+
+    return TestModel(handler=model)
+
+
+def worker(log: Log) -> Agent[Any]:
+    @step
+    def effect(what: str) -> str:
+        log.append(what)
+        return what
+
+    def carry_out(order: str) -> str:
+        """Carry out an order, once a person agrees."""
+        branch = order.split()[0]
+        effect(f"before {branch}")
+        answer = ask(branch)
+        log.append(f"after {branch}")
+        return f"{branch}={answer}"
+
+    model = restless(log, "worker", lambda prompt: [("carry_out", {"order": prompt})])
+    return Agent("worker", model, [carry_out])
+
+
+def middle(log: Log, name: str) -> Agent[Any]:
+    model = restless(log, name, lambda prompt: [("worker", {"prompt": f"{prompt.split()[0]} {uuid4().hex}"})])
+    return Agent(name, model, [worker(log)])
+
+
+def two_branches(world: World, log: Log, names: tuple[str, str]) -> Fresh:
+    def calls(prompt: str) -> list[tuple[str, dict[str, Any]]]:
+        return [(names[0], {"prompt": f"left {uuid4().hex}"}), (names[1], {"prompt": f"right {uuid4().hex}"})]
+
+    return lambda: Agent(
+        "root", restless(log, "root", calls), [middle(log, name) for name in sorted(set(names))], store=world.cold()
+    )
+
+
+def once_each(names: tuple[str, str]) -> Counter[str]:
+    log = ["root go 0", "root go 1"]
+    for name, branch in zip(names, ("left", "right"), strict=True):
+        log += [f"{agent} {branch} {turn}" for agent in (name, "worker") for turn in (0, 1)]
+        log += [f"before {branch}", f"after {branch}"]
+    return Counter(log)
+
+
+@pytest.mark.parametrize(
+    "names", [("team", "team"), ("north", "south")], ids=["one agent called twice", "agents of one name below two others"]
+)
+@pytest.mark.parametrize("order", [["right", "left"], ["left", "right"]], ids=" ".join)
+async def test_s13_three_levels_deep_each_model_call_and_tool_is_made_once_whatever_the_order_of_answers(
+    world: World, names: tuple[str, str], order: list[str]
+) -> None:
+    log: Log = []
+    fresh = two_branches(world, log, names)
+    paused = await fresh()("go")
+    assert set(asked(paused)) == {"left", "right"}
+    assert len({item.path for item in paused.pending}) == len(set(names))
+    half = await go_on(fresh(), paused, {order[0]: 1})
+    assert asked(half) == {order[1]: asked(paused)[order[1]]}
+    done = await fresh()(parent_id=paused.run_id, resume=answers(half, {order[1]: 2}))
+    assert done.status.code == "success"
+    text = done.output.collect_text()
+    assert f"{order[0]}=1" in text
+    assert f"{order[1]}=2" in text
+    assert Counter(log) == once_each(names)
+
+
+async def test_s13_both_answers_at_once_make_each_call_once_too(world: World) -> None:
+    log: Log = []
+    fresh = two_branches(world, log, ("team", "team"))
+    paused = await fresh()("go")
+    done = await go_on(fresh(), paused, {"right": 2, "left": 1})
+    again = await go_on(fresh(), paused, {"left": 1, "right": 2})
+    assert done.output == again.output
+    assert Counter(log) == once_each(("team", "team"))
