@@ -59,21 +59,6 @@ class Settlement(NamedTuple):
     body: bytes
 
 
-class Commit(NamedTuple):
-    """What becomes durable together, in the order of submission: `record` is encoded facts, or empty.
-
-    `opened` and `ended`, which are in the record too, are what the store indexes; an end gives the lease back.
-    `settlements` here are of questions that an end leaves behind; one that was settled meanwhile stays as it is.
-    """
-
-    lease: Lease
-    record: bytes = b""
-    opened: Opened | None = None
-    questions: Sequence[QuestionRow] = ()
-    ended: Ended | None = None
-    settlements: Sequence[Settlement] = ()
-
-
 class RunRow(NamedTuple):
     """A run that goes on with an execution."""
 
@@ -111,10 +96,21 @@ class Store(Protocol):
     All raise `StoreError` through their future when the store can't do it, and then nothing of the call is kept.
     """
 
-    def commit(self, commit: Commit) -> Future[str | None]:
-        """Keep it, if the lease still holds (else `LeaseLost`); gives a reason when somebody asked it to stop.
+    def commit(
+        self,
+        lease: Lease,
+        record: bytes = b"",
+        opened: Opened | None = None,
+        questions: Sequence[QuestionRow] = (),
+        ended: Ended | None = None,
+        settlements: Sequence[Settlement] = (),
+    ) -> Future[str | None]:
+        """Keep it all or nothing, in the order of submission; gives a reason when somebody asked the run to stop.
 
-        One that opens an execution whose run id is in use fails with `RunExists`.
+        `record` is encoded facts, or empty. `opened` and `ended`, which are in the record too, are what the store
+        indexes: the first begins an execution (`RunExists` where its run id is in use), the other gives the lease back.
+        `settlements` are of questions that an end leaves behind; one that was settled meanwhile stays as it is.
+        Fails with `LeaseLost` when the lease does not hold any more.
         """
         ...
 

@@ -22,7 +22,7 @@ from tests.docs.blocks import Block, find_blocks
 
 RUN = {"python", "bash", "console"}
 SHOWN = {"", "css", "html", "http", "javascript", "json", "markdown", "mermaid", "sql", "text", "toml", "yaml"}
-MARKS = {"no-run", "output"}
+MARKS = {"file", "no-run", "output"}
 SECONDS_PER_BLOCK = 60
 
 
@@ -46,6 +46,8 @@ def _check(block: Block) -> None:
         raise block.error(f"unknown after the language: {', '.join(sorted(unknown))}")
     if block.marks.get("no-run") == "":
         raise block.error('no-run needs a reason, as in no-run="needs a key"')
+    if block.marks.get("file") == "":
+        raise block.error('file needs a name, as in file="app.py"')
     if block.language == "python":
         _compile(block)
     if block.language == "json":
@@ -73,6 +75,9 @@ async def _run(blocks: list[Block], namespace: dict[str, Any], groups: list[int]
     for block in blocks:
         if "output" in block.marks:
             _compare(block, expected=block.text, printed=printed)
+        elif "file" in block.marks:
+            Path(block.marks["file"]).write_text(block.text, encoding="utf-8")
+            printed = None
         elif block.language not in RUN or "no-run" in block.marks:
             printed = None
         else:

@@ -23,6 +23,9 @@ TRUE_PAGES = {
     "output that is as shown": "```python\nprint(7)\n```\n```text output\n7\n```",
     "output with a part that varies": "```python\nprint('run', id(7))\n```\n```text output\nrun ...\n```",
     "a console that prints what is shown": "```console\n$ echo a \\\n> b\na b\n```",
+    "a file that the reader makes": (
+        '```python file="a.py"\nimport sys\nprint(sys.argv[1])\n```\n```console\n$ python a.py b\nb\n```'
+    ),
     "a command that is not run, with a reason": '```bash no-run="needs a key"\nfalse\n```',
     "text, diagrams and JSON": '```text\n$ false\n```\n```mermaid\n?\n```\n```json\n{"a": 1}\n```\n```\nfalse\n```',
     "a block in a block": "````markdown\n```python\nassert False\n```\n````",
@@ -45,6 +48,8 @@ FALSE_PAGES = {
     "output of nothing": ("```text output\n7\n```", "page.md:2: this output follows no block"),
     "broken JSON": ('```json\n{\n"a": }\n```', "page.md:3: Expecting value"),
     "no reason for not running": ("```bash no-run\nfalse\n```", "page.md:2: no-run needs a reason"),
+    "a file without a name": ("```python file\nfalse\n```", "page.md:2: file needs a name"),
+    "a file of Python that is none": ('```python file="a.py"\nif\n```', "page.md:2: invalid syntax"),
     "a mistyped mark": ('```bash norun="x"\nfalse\n```', "page.md:2: unknown after the language: norun"),
     "a mistyped language": ("```pyhton\nfalse\n```", "page.md:2: unknown language 'pyhton'"),
     "a fence that is never closed": ("\n```python\na = 1\n", "page.md:2: this code block is never closed"),

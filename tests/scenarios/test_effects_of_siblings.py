@@ -3,8 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -19,7 +19,10 @@ from tests.scenarios.effects_tools import (
     tool_results,
     turns_so_far,
 )
-from timbal import Agent, Tool, step
+from tests.scenarios.answering_tools import answerers
+from tests.scenarios.programs import house
+from tests.scenarios.programs.house import FileLines
+from timbal import Agent, Tool
 from timbal.testing import TestModel
 from timbal.types.events import InteractionEvent
 
@@ -102,52 +105,6 @@ async def test_s12_a_sibling_that_was_still_running_when_the_answer_came_is_run_
 # -- three deep ----------------------------------------------------------------------------------------------------------
 
 
-def restless(log: Log, name: str, calls: Callable[[str], list[tuple[str, dict[str, Any]]]]) -> TestModel:
-    """A model that words everything differently each time, and asks for `calls(prompt)` in its first turn."""
-
-    def model(messages: Any) -> Any:
-        prompt = messages[0].collect_text()
-        turn = turns_so_far(messages)
-        log.append(f"{name} {prompt.split()[0]} {turn}")
-        if turn == 0:
-            return tool_calls(*calls(prompt))
-        return f"{uuid4().hex}: {' '.join(map(str, tool_results(messages)))}"
-
-    return TestModel(handler=model)
-
-
-def worker(log: Log) -> Agent[Any]:
-    @step
-    def effect(what: str) -> str:
-        log.append(what)
-        return what
-
-    def carry_out(order: str) -> str:
-        """Carry out an order, once a person agrees."""
-        branch = order.split()[0]
-        effect(f"before {branch}")
-        answer = ask(branch)
-        log.append(f"after {branch}")
-        return f"{branch}={answer}"
-
-    model = restless(log, "worker", lambda prompt: [("carry_out", {"order": prompt})])
-    return Agent("worker", model, [carry_out])
-
-
-def middle(log: Log, name: str) -> Agent[Any]:
-    model = restless(log, name, lambda prompt: [("worker", {"prompt": f"{prompt.split()[0]} {uuid4().hex}"})])
-    return Agent(name, model, [worker(log)])
-
-
-def two_branches(world: World, log: Log, names: tuple[str, str]) -> Fresh:
-    def calls(prompt: str) -> list[tuple[str, dict[str, Any]]]:
-        return [(names[0], {"prompt": f"left {uuid4().hex}"}), (names[1], {"prompt": f"right {uuid4().hex}"})]
-
-    return lambda: Agent(
-        "root", restless(log, "root", calls), [middle(log, name) for name in sorted(set(names))], store=world.cold()
-    )
-
-
 def once_each(names: tuple[str, str]) -> Counter[str]:
     log = ["root go 0", "root go 1"]
     for name, branch in zip(names, ("left", "right"), strict=True):
@@ -164,13 +121,13 @@ async def test_s13_three_levels_deep_each_model_call_and_tool_is_made_once_whate
     world: World, names: tuple[str, str], order: list[str]
 ) -> None:
     log: Log = []
-    fresh = two_branches(world, log, names)
-    paused = await fresh()("go")
+    paused = await house.branches(world.store, log, *names)("go")
     assert set(asked(paused)) == {"left", "right"}
     assert len({item.path for item in paused.pending}) == len(set(names))
-    half = await go_on(fresh(), paused, {order[0]: 1})
+    half = await go_on(house.branches(world.cold(), log, *names), paused, {order[0]: 1})
     assert asked(half) == {order[1]: asked(paused)[order[1]]}
-    done = await fresh()(parent_id=paused.run_id, resume=answers(half, {order[1]: 2}))
+    resume = answers(half, {order[1]: 2})
+    done = await house.branches(world.cold(), log, *names)(parent_id=paused.run_id, resume=resume)
     assert done.status.code == "success"
     text = done.output.collect_text()
     assert f"{order[0]}=1" in text
@@ -180,9 +137,24 @@ async def test_s13_three_levels_deep_each_model_call_and_tool_is_made_once_whate
 
 async def test_s13_both_answers_at_once_make_each_call_once_too(world: World) -> None:
     log: Log = []
-    fresh = two_branches(world, log, ("team", "team"))
-    paused = await fresh()("go")
-    done = await go_on(fresh(), paused, {"right": 2, "left": 1})
-    again = await go_on(fresh(), paused, {"left": 1, "right": 2})
+    paused = await house.branches(world.store, log)("go")
+    done = await go_on(house.branches(world.cold(), log), paused, {"right": 2, "left": 1})
+    again = await go_on(house.branches(world.cold(), log), paused, {"left": 1, "right": 2})
     assert done.output == again.output
     assert Counter(log) == once_each(("team", "team"))
+
+
+def test_s13_answers_in_reverse_order_each_in_a_new_process_make_each_call_once(tmp_path: Path, shared_world: World) -> None:
+    log = FileLines(tmp_path / "log")
+    paused = house.branches(shared_world.store, log).run_sync("go")
+    assert shared_world.path is not None
+    outs = []
+    for branch, value in (("right", 2), ("left", 1)):
+        with answerers(1, shared_world.path, log, "branches") as (process,):
+            process.resume(paused.run_id, answers(paused, {branch: value}))
+            outs += process.outputs()
+    assert [out["status"]["code"] for out in outs] == ["cancelled", "success"]
+    text = outs[-1]["output"]["content"][0]["text"]
+    assert "right=2" in text
+    assert "left=1" in text
+    assert Counter(log.all()) == once_each(("team", "team"))

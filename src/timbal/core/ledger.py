@@ -49,9 +49,15 @@ class Ledger:
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Ledger:
+        """What is stored. What a run records on top of it (`apply`) is not among its `operations`."""
         ledger = cls()
         for fact in facts:
             ledger.apply(fact)
+        for recorded in (ledger.calls.values(), ledger.outcomes.values()):
+            for fact in recorded:
+                ledger._operation(fact.key, fact.kind, fact.name)
+        for key, (question, *_) in ledger.asked_by.items():
+            ledger._operation(key, "suspend", question.asked.name)
         return ledger
 
     def apply(self, fact: Fact) -> None:
@@ -59,7 +65,6 @@ class Ledger:
         match fact:
             case Returned():
                 self.outcomes[fact.key] = fact
-                self._operation(fact.key, fact.kind, fact.name)
             case Opened():
                 self.opened = fact
                 self.runs.append(fact.run_id)
@@ -70,12 +75,10 @@ class Ledger:
                     self.allowance_from = sum(1 for r in self.outcomes.values() if r.kind == "model" and parent(r.key) == ROOT)
             case Called():
                 self.calls[fact.key] = fact
-                self._operation(fact.key, fact.kind, fact.name)
             case Asked():
                 question = Question(fact)
                 self.questions[fact.id] = question
                 self.asked_by.setdefault(fact.key, []).append(question)
-                self._operation(fact.key, "suspend", fact.name)
             case Settled():
                 self.questions[fact.id].settled = fact
             case Noted():

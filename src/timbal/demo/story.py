@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
+from ..errors import StoreError
 from .assistant import EFFECTS, QUESTIONS, REQUEST, STARTS, STORE, set_up_database
 from .person import Person, check
 from .screen import Screen
@@ -28,9 +29,7 @@ def play(answers: Sequence[str], folder: Path | None) -> int:
 
     Raises `AnswerError` and `FolderError`, before anything is done.
     """
-    if folder is not None and not (folder / STORE).is_file():
-        raise FolderError(f"there is no {STORE} in {folder}")
-    found = asyncio.run(standing(folder)) if folder is not None else None
+    found = _look(folder) if folder is not None else None
     check(answers, _to_come(found))
     screen = Screen()
     person = Person(screen, answers, at_terminal=sys.stdin is not None and sys.stdin.isatty())
@@ -41,6 +40,17 @@ def play(answers: Sequence[str], folder: Path | None) -> int:
     except (KeyboardInterrupt, EOFError):
         _leave(screen, folder)
         return 130
+
+
+def _look(folder: Path) -> Standing | None:
+    """How the demo in this folder stands."""
+    missing = [name for name in (STORE, EFFECTS) if not (folder / name).is_file()]
+    if missing:
+        raise FolderError(f"no demo was left in {folder}: there is no {' and no '.join(missing)}")
+    try:
+        return asyncio.run(standing(folder))
+    except StoreError as problem:
+        raise FolderError(str(problem)) from problem
 
 
 def _to_come(found: Standing | None) -> Sequence[str]:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property
 from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from ..core.facts import Noted, Returned
@@ -24,7 +25,7 @@ from ..state import Pause, place
 from ..types.content import ToolResultContent, ToolUseContent
 from ..types.events import OutputEvent
 from ..types.message import Message, dump_message
-from ..types.run_status import SUCCESS, RunStatus
+from ..types.run_status import success
 from .base import Runnable
 from .tool import as_tool
 
@@ -133,9 +134,11 @@ class Agent(Runnable, Generic[Out]):
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     async def _handle(self, frame: Frame, values: dict[str, Any]) -> Any:
-        await self._hook(self._pre_hook, "pre_hook", input=values)
+        if self._pre_hook is not None:
+            await self._hook(self._pre_hook, "pre_hook", input=MappingProxyType(values))
         final = await self._loop(frame, values)
-        await self._hook(self._post_hook, "post_hook", input=values, output=final.value)
+        if self._post_hook is not None:
+            await self._hook(self._post_hook, "post_hook", input=MappingProxyType(values), output=final.value)
         return final
 
     async def _loop(self, frame: Frame, values: dict[str, Any]) -> Final:
@@ -195,8 +198,8 @@ class Agent(Runnable, Generic[Out]):
         frame = Frame(run, child(parent.key, model_segment(turn)), f"{parent.path}.llm", "llm", "Tool", run.new_id(), parent)
         frame.tool_call_id = None
         frame.t0, frame.input = run.clock(), {"model": model.name}
-        if turn:
-            await run.journal.flush()
+        if turn and (work := run.journal.flush()) is not None:
+            await work
         tell_start(frame)
         request = ModelRequest(
             messages, system_prompt, self.tools, self._model_params, self._codec.json_schema if self._codec else None
@@ -215,8 +218,7 @@ class Agent(Runnable, Generic[Out]):
         run.record(
             Returned(frame.key, frame.call_id, "llm", "model", frame.t0, t1, dump_message(message), usage=frame.usage)
         )
-        status = SUCCESS if message.stop_reason is None else RunStatus("success", message.stop_reason)
-        run.journal.hold(frame.tell, output_event(frame, status, message, None, t1, {}))
+        run.journal.hold(frame.tell, output_event(frame, success(message.stop_reason), message, None, t1, {}))
         return message
 
     # -- the tools ---------------------------------------------------------------------------------------------------
@@ -224,11 +226,12 @@ class Agent(Runnable, Generic[Out]):
     async def _use(self, frame: Frame, turn: int, uses: list[ToolUseContent]) -> list[ToolResultContent]:
         """The results of a reply's tool calls, in their order; when one of them waits, so does the agent."""
         run = frame.run
-        await run.journal.flush()
+        if (work := run.journal.flush()) is not None:
+            await work
         if len(uses) == 1:
-            outcomes = [await self._use_one(frame, turn, 0, uses[0])]
+            outcomes = [await self._use_one(frame, turn, 0, uses[0], alone=True)]
         else:
-            outcomes = await _together(run, (self._use_one(frame, turn, i, use) for i, use in enumerate(uses)))
+            outcomes = await _together(run, (self._use_one(frame, turn, i, use, alone=False) for i, use in enumerate(uses)))
         asked = [fact for outcome in outcomes for fact in outcome.asked]
         if asked:
             frame.asked = [*frame.asked, *asked]
@@ -238,10 +241,10 @@ class Agent(Runnable, Generic[Out]):
             for i, use in enumerate(uses)
         ]
 
-    async def _use_one(self, frame: Frame, turn: int, index: int, use: ToolUseContent) -> Outcome:
+    async def _use_one(self, frame: Frame, turn: int, index: int, use: ToolUseContent, *, alone: bool) -> Outcome:
         tool = self._by_name.get(use.name)
         missing = "" if tool is not None else f"there is no tool {use.name!r}; the tools are: {', '.join(self._by_name) or 'none'}"
-        return await call(frame, tool, use, tool_segment(turn, index), missing)
+        return await call(frame, tool, use, tool_segment(turn, index), missing, alone=alone)
 
 
 async def _together(run: Run, calls: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
@@ -260,7 +263,9 @@ async def _together(run: Run, calls: Iterable[Coroutine[Any, Any, Outcome]]) -> 
 
     tasks = [start(strand(call)) for call in calls]
     try:
-        return list(await asyncio.gather(*tasks))
+        if left:
+            await asyncio.gather(*tasks)
+        return [task.result() for task in tasks]
     except BaseException:
         for task in tasks:
             task.cancel()

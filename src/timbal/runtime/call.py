@@ -13,15 +13,20 @@ from ..core.transcript import output_value, resolve_output
 from ..errors import StoreError
 from ..state import Halt, Pause, current, home
 from ..types.events import StartEvent
-from ..types.run_status import INPUT_REQUIRED, SUCCESS, RunStatus
+from ..types.run_status import INPUT_REQUIRED, SUCCESS, RunStatus, success
 from .failures import describe, public
 from .frame import Failure, Frame
 from .run import Run, Stopped, output_event
 from .schema import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..types.events import Event
     from ..types.content import ToolUseContent
     from ..runnables.base import Runnable
+
+    Tell = Callable[[Event], None]
 
 
 class CallFailed(Exception):
@@ -58,9 +63,12 @@ class Outcome(NamedTuple):
 
 
 async def call(
-    parent: Frame, target: Runnable | None, use: ToolUseContent, segment: str, missing: str
+    parent: Frame, target: Runnable | None, use: ToolUseContent, segment: str, missing: str, *, alone: bool
 ) -> Outcome:
-    """One of an agent's tool calls: recorded whatever comes out. `missing` is what to say where there is no such tool."""
+    """One of an agent's tool calls, in the agent's task or, if not `alone`, one of its own; recorded whatever comes out.
+
+    `missing` is what to say where there is no such tool.
+    """
     name, arguments = use.name, use.input
     run = parent.run
     key = child(parent.key, segment)
@@ -69,6 +77,8 @@ async def call(
         return replay(run, done)
     frame = _frame_of(parent, key, name, target.kind if target is not None else "Tool")
     frame.tool_call_id = use.id
+    if not alone:
+        frame.home = home()
     outcome = resting(frame)
     if outcome is not None:
         return outcome
@@ -80,21 +90,24 @@ async def call(
     if outcome.paused:
         await rest(frame, outcome)
         return outcome
-    await _keep(frame, outcome)
+    run.record(_returned(frame, outcome))
+    if (work := run.journal.flush()) is not None:
+        await work
     tell_output(frame, outcome)
     return outcome
 
 
-async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[str, Any], taps: Any) -> Outcome:
+async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[str, Any], tap: Tell) -> Outcome:
     """A runnable called inside a handler: as `call`, but a failure is recorded only when the handler goes on."""
     run = parent.run
     key = child(parent.key, segment)
     frame = _frame_of(parent, key, target.name, target.kind)
-    frame.taps = (*parent.taps, taps)
+    frame.home = home()
+    frame.tell = _both(parent.tell, tap)
     done = run.ledger.outcomes.get(key)
     if done is not None:
         outcome = replay(run, done)
-        taps(_silent_output(frame, done, outcome))
+        tap(_silent_output(frame, done, outcome))
         return outcome
     outcome = resting(frame)
     if outcome is not None:
@@ -110,9 +123,18 @@ async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[
         parent.fail(Failure(fact, cause))
         tell_output(frame, outcome)
     else:
-        await _keep(frame, outcome)
+        run.record(_returned(frame, outcome))
+        await run.flush()
         tell_output(frame, outcome)
     return outcome
+
+
+def _both(one: Tell, other: Tell) -> Tell:
+    def tell(event: Event) -> None:
+        one(event)
+        other(event)
+
+    return tell
 
 
 def _frame_of(parent: Frame, key: str, name: str, kind: str) -> Frame:
@@ -129,7 +151,7 @@ def replay(run: Run, done: Returned) -> Outcome:
     """What a recorded call gave."""
     if done.error is not None:
         return Outcome(RunStatus("error", done.reason, done.error["message"]), error=public(done.error))
-    status = SUCCESS if done.reason is None else RunStatus("success", done.reason)
+    status = success(done.reason)
     dumped, form = resolve_output(run.ledger, done.key, done.output, done.form)
     return Outcome(status, output_value(run.ledger, done.key, done.output, done.form), dumped, form)
 
@@ -171,10 +193,9 @@ def refused(frame: Frame, error: Exception, reason: str | None) -> Outcome:
 async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Outcome:
     """Run the handler under its frame."""
     run = frame.run
-    if target.kind == "Tool":
-        await run.journal.flush()
+    if target.kind == "Tool" and (work := run.journal.flush()) is not None:
+        await work
     token = current.set(frame)
-    frame.home = home()
     error: BaseException | None = None
     value: Any = None
     try:
@@ -232,8 +253,7 @@ def _ended_by(frame: Frame, error: BaseException) -> Outcome:
 
 def _returned_value(frame: Frame, target: Runnable, value: Any) -> Outcome:
     if isinstance(value, Final):
-        status = SUCCESS if value.reason is None else RunStatus("success", value.reason)
-        return Outcome(status, value.value, value.dumped, value.form)
+        return Outcome(success(value.reason), value.value, value.dumped, value.form)
     try:
         value, dumped, form = target._dump(value)
     except Exception as problem:
@@ -260,12 +280,7 @@ async def rest(frame: Frame, outcome: Outcome) -> None:
         run.record(fact)
     run.journal.hold(frame.tell, output_event(frame, outcome.status, outcome.output, None, run.clock(), {}))
     if run.busy > 1:
-        await run.journal.flush()
-
-
-async def _keep(frame: Frame, outcome: Outcome) -> None:
-    frame.run.record(_returned(frame, outcome))
-    await frame.run.journal.flush()
+        await run.flush()
 
 
 def _returned(frame: Frame, outcome: Outcome) -> Returned:

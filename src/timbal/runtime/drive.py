@@ -14,7 +14,7 @@ from ..core.narrate import asked_event, pause_output
 from ..core.schema_check import check_against
 from ..core.transcript import output_value, transcript
 from ..errors import RunExists, RunNotFound
-from ..ports import Commit, Lease, RunRow, Settlement, Store, Stored
+from ..ports import Lease, RunRow, Settlement, Store, Stored
 from ..state import Halt
 from ..types.events import OutputEvent
 from ..types.message import Message
@@ -124,7 +124,7 @@ class _Drive:
         )
         if given.run_id is not None:
             try:
-                await run.journal.flush()
+                await run.flush()
             except RunExists:
                 return await self._follow_first()
         self.handle.begun(run)
@@ -187,7 +187,7 @@ class _Drive:
         if lease is None:
             raise Refused(f"run {parent_id} is going on with an answer: wait for it")
         ended = Ended(run_id, "cancelled", now(), "cancelled", "superseded by a new message")
-        await wait(self.store.commit(Commit(lease, encode((ended,)), ended=ended)))
+        await wait(self.store.commit(lease, encode((ended,)), ended=ended))
 
     # -- going on ----------------------------------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ class _Drive:
         """The lease is not needed: the execution stays as it was left."""
         ended = ledger.ended
         assert ended is not None
-        await wait(self.store.commit(Commit(lease, ended=ended._replace(run_id=self.run_id, at=now()))))
+        await wait(self.store.commit(lease, ended=ended._replace(run_id=self.run_id, at=now())))
 
     async def _follow(self, stored: Stored, *, again: bool) -> OutputEvent:
         """Nothing new came: wait for the run at work, or continue where none is. `again`: failed ones, too."""

@@ -53,7 +53,8 @@ class Frame(Scope):
     #: What handlers rarely need is made when it is needed; until then these stand for it.
     parent_scope: Scope | None = None
     tool_call_id: str | None = None
-    taps: tuple[Callable[[Event], None], ...] = ()
+    #: Gives an event to the run's listener, and to whoever iterates a call on the way up.
+    tell: Callable[[Event], None]
     t0 = 0
     input: Any = None
     #: Unanswered questions that this execution ran into, here or in a call inside it.
@@ -87,11 +88,14 @@ class Frame(Scope):
         self.kind = kind
         self.call_id = call_id
         self.parent = parent
-        self.home = None
         self.pausing = False
-        if parent is not None:
+        if parent is None:
+            self.home = run.task
+            self.tell = run.stream.put
+        else:
+            self.home = parent.home
+            self.tell = parent.tell
             self.tool_call_id = parent.tool_call_id
-            self.taps = parent.taps
 
     @property
     def recall(self) -> Recall:
@@ -152,13 +156,6 @@ class Frame(Scope):
         return digest([self.run.execution_id, self.key])
 
     # -- events ------------------------------------------------------------------------------------------------------
-
-    def tell(self, event: Event) -> None:
-        """Give an event to the run's listener and to whoever iterates a call on the way up."""
-        self.run.stream.put(event)
-        if self.taps:
-            for tap in self.taps:
-                tap(event)
 
     def count(self, what: str, n: int = 1) -> None:
         """Add to this call's usage; it counts for every call that this one is part of."""
@@ -343,12 +340,17 @@ class Frame(Scope):
             if self.snapshot is None:
                 self.snapshot = _tasks()
         if self._timer is None and not self.closed:
-            self._timer = self.run.later(PUBLISH_SECONDS, self._publish)
+            self._timer = self.run.soon(self._publish_later)
         return signal
+
+    def _publish_later(self) -> None:
+        """The handler has not ended with the signal: it may have swallowed it, and work on for long."""
+        if not self.closed:
+            self._timer = self.run.loop.call_later(PUBLISH_SECONDS, self._publish)
 
     def _publish(self) -> None:
         if not self.closed:
-            self.run.spawn(self.run.publish())
+            self.run.spawn(self.run.flush())
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -395,7 +397,7 @@ class Frame(Scope):
             frame.home = home()
             fact, value = self._returned(frame, step, await step.function(*step.args, **step.kwargs))
             self.run.record(fact)
-            await self.run.journal.flush()
+            await self.run.flush()
         except Exception as error:
             raise self._failed(frame, error) from None
         finally:
@@ -507,7 +509,7 @@ class Frame(Scope):
     async def settle(self) -> None:
         """Wait until no operation of this call is in flight and its unsure questions are told apart; then close it."""
         if self.asked and (self.running or self.unsure):
-            await self.run.publish()
+            await self.run.flush()
         while self.running:
             waiter = asyncio.get_running_loop().create_future()
             self.waiters = [*self.waiters, waiter]
@@ -534,7 +536,6 @@ class Frame(Scope):
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
 
     def called(self) -> Called:
         """The fact that this call is under way."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from ..core.codec import encode
 from ..core.facts import Asked, Ended, Fact, Opened
-from ..ports import COMMITTED, Commit, Lease, QuestionRow, Settlement, Store
+from ..ports import COMMITTED, Lease, QuestionRow, Settlement, Store
 from ..stores.waiting import wait
 
 if TYPE_CHECKING:
@@ -59,36 +59,44 @@ class Journal:
         """Take an event that speaks of facts added before it; it is told with the next flush."""
         self._events.append((tell, event))
 
-    async def flush(self, ended: Ended | None = None, settled: Sequence[Settlement] = ()) -> None:
-        """Make everything so far durable; raises `StoreError`. An end gives the lease back."""
-        events = self._events
-        if events:
-            self._events = []
-        if self._facts or self._asked or ended is not None:
-            future = self._submit(ended, settled)
-        else:
-            future = self._last
-        stop = None if future is COMMITTED else await wait(future)
-        self._released(events, stop)
+    def flush(self, ended: Ended | None = None, settled: Sequence[Settlement] = ()) -> Awaitable[None] | None:
+        """Make everything so far durable. Gives what is to be awaited, which raises `StoreError`, or None when it is.
+
+        An end gives the lease back.
+        """
+        future = self._submit(ended, settled)
+        if future is not COMMITTED:
+            events, self._events = self._events, []
+            return self._wait(future, events)
+        if self._events:
+            events, self._events = self._events, []
+            for tell, event in events:
+                tell(event)
+        return None
 
     def flush_here(self) -> None:
         """The same, blocking this thread: for sync steps, which can't await."""
         events, self._events = self._events, []
-        future = self._submit(None, ()) if self._facts or self._asked else self._last
-        self._released(events, future.result())
+        self._released(events, self._submit(None, ()).result())
+
+    async def _wait(self, future: Future[str | None], events: list[tuple[Tell, Event]]) -> None:
+        self._released(events, await wait(future))
 
     def _submit(self, ended: Ended | None, settled: Sequence[Settlement]) -> Future[str | None]:
-        facts, opened = self._facts, self._opened
+        """The commit of what there is; where there is nothing, the last one, which others' facts may be part of."""
+        facts, asked = self._facts, self._asked
+        if not facts and not asked and ended is None:
+            return self._last
         record = b""
         if facts:
             record = encode(facts)
             self._facts = []
         rows: Sequence[QuestionRow] = ()
-        if self._asked:
-            rows = [QuestionRow(f.id, f.name, f.expires_at, encode((f,))) for f in self._asked]
+        if asked:
+            rows = [QuestionRow(f.id, f.name, f.expires_at, encode((f,))) for f in asked]
             self._asked = []
-        self._opened = None
-        self._last = future = self._store.commit(Commit(self.lease, record, opened, rows, ended, settled))
+        opened, self._opened = self._opened, None
+        self._last = future = self._store.commit(self.lease, record, opened, rows, ended, settled)
         if future is not COMMITTED:
             future.add_done_callback(self._look)
         return future

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import uuid_utils
@@ -72,6 +73,7 @@ class Run:
         self.stream = stream
         self.task = asyncio.current_task()
         self.loop = asyncio.get_running_loop()
+        self._thread = get_ident()
         self.journal = Journal(store, lease, self._stopped_by_store, self.stop_with)
         lease.holder = self
 
@@ -92,9 +94,10 @@ class Run:
         frame.count("suspends:required")
         self.journal.hold(frame.tell, asked_event(fact))
 
-    async def publish(self) -> None:
-        """Make what was asked durable and known while other work goes on."""
-        await self.journal.flush()
+    async def flush(self) -> None:
+        """Make everything so far durable, and tell what speaks of it."""
+        if (work := self.journal.flush()) is not None:
+            await work
 
     # -- stopping ----------------------------------------------------------------------------------------------------
 
@@ -113,7 +116,7 @@ class Run:
                 self.task.cancel()
 
     def _stopped_by_store(self, reason: str) -> None:
-        self.later(0, lambda: self.stop(reason or None, final=True))
+        self.soon(lambda: self.stop(reason or None, final=True))
 
     def stop_asked(self, reason: str) -> None:
         try:
@@ -126,17 +129,11 @@ class Run:
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
-    def later(self, seconds: float, work: Callable[[], Any]) -> Any:
-        """Call `work` on the loop after a while; from any thread. The result has `cancel()`."""
-        try:
-            running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
-        except RuntimeError:
-            running = None
-        if running is self.loop:
-            return self.loop.call_later(seconds, work)
-        timer = _Timer()
-        self.loop.call_soon_threadsafe(timer.start, self.loop, seconds, work)
-        return timer
+    def soon(self, work: Callable[[], Any]) -> asyncio.Handle:
+        """Call `work` when the loop comes to it; from any thread."""
+        if get_ident() == self._thread:
+            return self.loop.call_soon(work)
+        return self.loop.call_soon_threadsafe(work)
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do it beside everything else; the run waits for it at its end."""
@@ -188,7 +185,8 @@ class Run:
         t1 = self.clock()
         fact = Ended(self.id, status.code, t1, status.reason, status.message, dumped, form, error, frame.usage, seen)
         self.record(fact)
-        await self.journal.flush(fact, settled)
+        if (work := self.journal.flush(fact, settled)) is not None:
+            await work
         if ledger.questions and (waiting := ledger.open_questions):
             metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in waiting]
         event = output_event(frame, status, output, error, t1, metadata, outcome.cause)
@@ -216,23 +214,6 @@ class Run:
         code = "replay_mismatch" if isinstance(halt, ReplayMismatch) else None
         error = public(describe(halt))
         return RunStatus("error", code, error["message"]), None, error
-
-
-class _Timer:
-    """A timer that another thread set."""
-
-    def __init__(self) -> None:
-        self._handle: asyncio.TimerHandle | None = None
-        self._cancelled = False
-
-    def start(self, loop: asyncio.AbstractEventLoop, seconds: float, work: Callable[[], Any]) -> None:
-        if not self._cancelled:
-            self._handle = loop.call_later(seconds, work)
-
-    def cancel(self) -> None:
-        self._cancelled = True
-        if self._handle is not None:
-            self._handle.cancel()
 
 
 def output_event(

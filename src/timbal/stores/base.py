@@ -10,12 +10,12 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from ..core.answers import Claimed, Refuse, plan, receipt
 from ..core.codec import decode, encode
-from ..core.facts import Asked, Settled
+from ..core.facts import Asked, Ended, Opened, Settled
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event
 from ..core.schema_check import check_against
 from ..errors import ResumeRejected, RunNotFound
-from ..ports import Commit, Lease, RunRow, Settlement, Settling, Stored
+from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from ..types.approval import Principal
 from ..types.events import InteractionEvent
 from ..types.message import Message
@@ -76,7 +76,15 @@ class BaseStore(ABC):
     # -- what each kind of store has of its own (see `ports.Store`) ----------------------------------------------------
 
     @abstractmethod
-    def commit(self, commit: Commit) -> Future[str | None]: ...
+    def commit(
+        self,
+        lease: Lease,
+        record: bytes = b"",
+        opened: Opened | None = None,
+        questions: Sequence[QuestionRow] = (),
+        ended: Ended | None = None,
+        settlements: Sequence[Settlement] = (),
+    ) -> Future[str | None]: ...
     @abstractmethod
     def load(self, run_id: str) -> Future[Stored | None]: ...
     @abstractmethod

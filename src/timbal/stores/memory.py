@@ -10,9 +10,9 @@ from typing import Any
 
 from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
-from ..ports import COMMITTED, Commit, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
+from ..ports import COMMITTED, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from .base import BaseStore, RunInfo
-from .waiting import failed, resolved
+from .waiting import Ready, failed
 
 
 
@@ -31,8 +31,15 @@ class MemoryStore(BaseStore):
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def commit(self, commit: Commit) -> Future[str | None]:
-        lease, record, opened, questions, ended, settlements = commit
+    def commit(
+        self,
+        lease: Lease,
+        record: bytes = b"",
+        opened: Opened | None = None,
+        questions: Sequence[QuestionRow] = (),
+        ended: Ended | None = None,
+        settlements: Sequence[Settlement] = (),
+    ) -> Future[str | None]:
         with self._lock:
             if opened is not None:
                 if opened.run_id in self._by_run:
@@ -51,7 +58,7 @@ class MemoryStore(BaseStore):
                     self._settle(question, settlement)
             stop = execution.stop
             if ended is None:
-                return COMMITTED if stop is None else resolved(stop)
+                return COMMITTED if stop is None else Ready(stop)
             self._end(execution, ended)
         if execution.waiters:
             execution.changed()
@@ -64,7 +71,7 @@ class MemoryStore(BaseStore):
         with self._lock:
             questions = [execution.question(s.id) for s in settlements]
             if any(q is None or q.settled is not None for q in questions):
-                return resolved(Settling(True, None))
+                return Ready(Settling(True, None))
             if run is not None and run.run_id in self._by_run:
                 return failed(RunExists(f"run {run.run_id} exists already"))
             for question, settlement in zip(questions, settlements, strict=True):
@@ -77,11 +84,11 @@ class MemoryStore(BaseStore):
                 execution.stop = stop
         if stop is not None and holder is not None:
             holder.stop_asked(stop)
-        return resolved(Settling(False, lease))
+        return Ready(Settling(False, lease))
 
     def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
         with self._lock:
-            return resolved(self._take(ref, run))
+            return Ready(self._take(ref, run))
 
     def _take(self, execution: _Execution, run: RunRow) -> Lease | None:
         if run.run_id not in self._by_run:
@@ -133,12 +140,12 @@ class MemoryStore(BaseStore):
         with self._lock:
             execution = self._by_run.get(run_id)
             if execution is None:
-                return resolved(False)
+                return Ready(False)
             self._reopen(execution)
             self._forget(execution)
             execution.lease = None
         execution.changed()
-        return resolved(True)
+        return Ready(True)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -149,7 +156,7 @@ class MemoryStore(BaseStore):
                 return self._missing(run_id, None)
             held = execution.held_by() is not None
             newest = execution.runs[-1].run_id
-            return resolved(
+            return Ready(
                 Stored(execution, execution.run_id, newest, held, execution.fence, execution.all_records())
             )
 
@@ -163,7 +170,7 @@ class MemoryStore(BaseStore):
                     return self._missing(at, [])
                 found.append(execution.all_records())
                 at = execution.parent_run_id
-        return resolved(found[::-1])
+        return Ready(found[::-1])
 
     def _missing(self, run_id: str, nothing: Any) -> Future[Any]:
         if run_id <= self._newest_dropped:
@@ -173,13 +180,13 @@ class MemoryStore(BaseStore):
                     f"(this MemoryStore keeps {self._max} bytes of finished runs)"
                 )
             )
-        return resolved(nothing)
+        return Ready(nothing)
 
     def wait(self, ref: Any) -> Future[None]:
         execution: _Execution = ref
         with self._lock:
             if execution.held_by() is None:
-                return resolved(None)
+                return Ready(None)
             future: Future[None] = Future()
             execution.waiters = (*execution.waiters, future)
             return future
@@ -188,7 +195,7 @@ class MemoryStore(BaseStore):
         wanted = set(ids)
         with self._lock:
             found = [e.run_id for e, q in self._open.values() if q.row.id in wanted and e.runnable == runnable]
-        return resolved(list(dict.fromkeys(found)))
+        return Ready(list(dict.fromkeys(found)))
 
     def _open_questions(
         self, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
@@ -203,7 +210,7 @@ class MemoryStore(BaseStore):
                 and (kind is None or q.row.kind == kind)
                 and labels.items() <= e.labels.items()
             )
-            return resolved(list(islice(found, limit)))
+            return Ready(list(islice(found, limit)))
 
     def _list_runs(
         self, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
@@ -219,12 +226,12 @@ class MemoryStore(BaseStore):
                 and (runnable is None or e.runnable == runnable)
                 and labels.items() <= e.labels.items()
             )
-            return resolved(list(islice(found, limit)))
+            return Ready(list(islice(found, limit)))
 
     def _runs_of(self, run_id: str) -> Future[list[RunInfo]]:
         with self._lock:
             execution = self._by_run.get(run_id)
-            return resolved([execution.info(run) for run in execution.runs] if execution else [])
+            return Ready([execution.info(run) for run in execution.runs] if execution else [])
 
     async def aclose(self) -> None:
         """Nothing to let go of."""

@@ -14,9 +14,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from ..core.facts import Opened
+from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, StoreError
-from ..ports import Commit, Lease, RunRow, Settlement, Settling, Stored
+from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from .base import LEASE_SECONDS, BaseStore, RunInfo
 from .waiting import wait
 from .worker import Worker
@@ -71,9 +71,17 @@ class SqliteStore(BaseStore):
 
     # -- the operations of every store (see `ports.Store`) -------------------------------------------------------------
 
-    def commit(self, commit: Commit) -> Future[str | None]:
+    def commit(
+        self,
+        lease: Lease,
+        record: bytes = b"",
+        opened: Opened | None = None,
+        questions: Sequence[QuestionRow] = (),
+        ended: Ended | None = None,
+        settlements: Sequence[Settlement] = (),
+    ) -> Future[str | None]:
         desk = self._desk
-        return self._do(lambda db: desk.commit(db, commit), writes=True)
+        return self._do(lambda db: desk.commit(db, lease, record, opened, questions, ended, settlements), writes=True)
 
     def load(self, run_id: str) -> Future[Stored | None]:
         desk = self._desk
@@ -213,25 +221,33 @@ class _Desk:
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    def commit(self, db: sqlite3.Connection, commit: Commit) -> str | None:
-        lease, ended = commit.lease, commit.ended
+    def commit(
+        self,
+        db: sqlite3.Connection,
+        lease: Lease,
+        record: bytes,
+        opened: Opened | None,
+        questions: Sequence[QuestionRow],
+        ended: Ended | None,
+        settlements: Sequence[Settlement],
+    ) -> str | None:
         stop = None
-        if commit.opened is not None:
-            self._open(db, lease, commit.opened)
+        if opened is not None:
+            self._open(db, lease, opened)
         else:
             row = db.execute("SELECT fence, stop FROM executions WHERE id = ?", (lease.ref,)).fetchone()
             if row is None or row[0] != lease.fence:
                 self._leases.pop(lease.ref, None)
                 raise LeaseLost("the run was taken over by another one, or erased; what it had not committed does not count")
             stop = row[1]
-        if commit.record:
-            db.execute("INSERT INTO facts (execution, body) VALUES (?, ?)", (lease.ref, commit.record.decode()))
-        for q in commit.questions:
+        if record:
+            db.execute("INSERT INTO facts (execution, body) VALUES (?, ?)", (lease.ref, record.decode()))
+        for q in questions:
             db.execute(
                 "INSERT INTO questions (execution, id, kind, due_at, body) VALUES (?, ?, ?, ?, ?)",
                 (lease.ref, q.id, q.kind, q.due_at, q.body.decode()),
             )
-        for s in commit.settlements:
+        for s in settlements:
             db.execute(
                 "UPDATE questions SET settled = ? WHERE execution = ? AND id = ? AND settled IS NULL",
                 (s.body.decode(), lease.ref, s.id),

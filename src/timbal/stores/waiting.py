@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -31,11 +32,23 @@ def _set(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-def resolved(value: T) -> Future[T]:
-    """A future that has this result already."""
-    future: Future[T] = Future()
-    future.set_result(value)
-    return future
+class Ready(Future[T]):
+    """A future that has its result from the start, without the lock and the condition of one that has to wait."""
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def done(self) -> bool:
+        return True
+
+    def result(self, timeout: float | None = None) -> T:
+        return self._value
+
+    def exception(self, timeout: float | None = None) -> None:
+        return None
+
+    def add_done_callback(self, fn: Callable[[Future[T]], Any]) -> None:
+        fn(self)
 
 
 def failed(error: BaseException) -> Future[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from .value import Value
@@ -26,4 +27,11 @@ class RunStatus(Value):
 
 
 SUCCESS = RunStatus("success")
+
+@lru_cache(maxsize=64)
+def success(reason: str | None) -> RunStatus:
+    """Success, with the model's stop reason where there is one."""
+    return RunStatus("success", reason)
+
+
 INPUT_REQUIRED = RunStatus("cancelled", "input_required")

@@ -25,15 +25,33 @@ class Value:
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         cls = type(self)
-        given = dict(zip((f for f in cls._fields if f != "type"), args, strict=False)) | fields
-        unknown = given.keys() - set(cls._fields)
-        missing = [f for f in cls._fields if f not in given and f not in cls._defaults]
-        if unknown or missing or len(args) > len(cls._fields):
-            what = f"unknown {sorted(unknown)}" if unknown else f"missing {missing}" if missing else "too many arguments"
-            raise TypeError(f"{cls.__name__}: {what}; its fields are {list(cls._fields)}")
-        if given.get("type", cls._defaults.get("type")) != cls._defaults.get("type"):
+        if args or "type" in fields:
+            fields = cls._named(args, fields)
+        full = {**cls._defaults, **fields}
+        try:
+            values = {name: full[name] for name in cls._fields}
+        except KeyError:
+            raise cls._misfit(fields) from None
+        if len(full) != len(values):
+            raise cls._misfit(fields)
+        self.__dict__.update(values)
+
+    @classmethod
+    def _named(cls, args: tuple[Any, ...], fields: dict[str, Any]) -> dict[str, Any]:
+        """Positional arguments by name; `type` is no argument, and where it is given it must be the class's own."""
+        names = [name for name in cls._fields if name != "type"]
+        if len(args) > len(names):
+            raise TypeError(f"{cls.__name__} takes {len(names)} arguments at most: {', '.join(names)}")
+        if fields.get("type", cls._defaults.get("type")) != cls._defaults.get("type"):
             raise TypeError(f"{cls.__name__}: 'type' is {cls._defaults['type']!r} and can't be another")
-        self.__dict__.update({f: given.get(f, cls._defaults.get(f)) for f in cls._fields})
+        return {**dict(zip(names, args, strict=False)), **fields}
+
+    @classmethod
+    def _misfit(cls, fields: dict[str, Any]) -> TypeError:
+        unknown = sorted(fields.keys() - set(cls._fields))
+        missing = [name for name in cls._fields if name not in fields and name not in cls._defaults]
+        what = f"does not know {', '.join(unknown)}" if unknown else f"lacks {', '.join(missing)}"
+        return TypeError(f"{cls.__name__} {what}; its fields are {', '.join(cls._fields)}")
 
     @classmethod
     def _of(cls, fields: dict[str, Any]) -> Self:

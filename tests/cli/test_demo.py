@@ -1,0 +1,244 @@
+"""`timbal demo`, run as its user runs it: as a process, at a terminal or without one."""
+
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+TIMBAL = str(Path(sys.executable).with_name("timbal"))
+#: Gives the command that follows a terminal of its own; what it is sent is typed there.
+AT_A_TERMINAL = [
+    *(sys.executable, "-c"),
+    "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))",
+]
+WHICH, DROP = b"your own words [1]: ", b"yes or no: "
+#: With a newline, since Python may notice a Ctrl-C that comes right after the prompt only when its read returns.
+CTRL_C = b"\x03\n"
+SECONDS = 60
+
+PROVISIONED = "provision_server: shop-db is up"
+DROPPED = "drop_old_database: shop-old is gone"
+STARTS = "set_up_database starts"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """80 columns, with colours where there is a terminal, and temporary folders in `tmp_path`."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    return kept | {"TMPDIR": str(tmp_path), "COLUMNS": "80", "TERM": "xterm", "PYTHONUTF8": "1"}
+
+
+def piped(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run it where nobody can type."""
+    return subprocess.run(
+        [TIMBAL, *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SECONDS,
+    )
+
+
+class Terminal:
+    """A person at a terminal, who reads and types."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.shown = b""
+
+    def type(self, text: bytes, *, at: bytes) -> None:
+        """Wait for the prompt, then type."""
+        assert self._process.stdin is not None
+        before = len(self.shown)
+        while at not in self.shown[before:]:
+            assert self._read(), f"it ended before {at!r} was shown:\n{self.shown.decode()}"
+        self._process.stdin.write(text)
+        self._process.stdin.flush()
+
+    def leave(self) -> int:
+        """Read to the end; gives the exit code."""
+        while self._read():
+            pass
+        return self._process.wait(SECONDS)
+
+    def _read(self) -> bool:
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
+        assert ready, f"nothing more was shown after:\n{self.shown.decode()}"
+        piece = os.read(self._process.stdout.fileno(), 65536)
+        self.shown += piece
+        return piece != b""
+
+
+@contextmanager
+def terminal(environment: dict[str, str], *arguments: str) -> Iterator[Terminal]:
+    pytest.importorskip("pty")
+    command = [*AT_A_TERMINAL, TIMBAL, *arguments]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            yield Terminal(process)
+        finally:
+            process.kill()
+
+
+def folder_of(tmp_path: Path) -> Path:
+    (folder,) = tmp_path.glob("timbal-demo-*")
+    return folder
+
+
+def effects_of(folder: Path) -> list[tuple[int, str]]:
+    lines = (folder / "effects.txt").read_text(encoding="utf-8").splitlines()
+    return [(int(pid), what) for pid, what in (line.split(" ", 1) for line in lines)]
+
+
+def assert_each_effect_once_over_three_processes(folder: Path, *expected: str) -> None:
+    effects = effects_of(folder)
+    assert Counter(what for _, what in effects) == {STARTS: 3} | dict.fromkeys(expected, 1)
+    starts = [pid for pid, what in effects if what == STARTS]
+    assert len(set(starts)) == 3
+    assert not any(is_running(pid) for pid in starts)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def too_wide(shown: str) -> list[str]:
+    """The lines of more than 80 columns; a path or a command stands alone and is not broken."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    return [line for line in plain.splitlines() if len(line) > 80 and "timbal-demo-" not in line]
+
+
+# -- without a terminal ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_terminal_it_takes_the_first_option_and_says_so(environment: dict[str, str], tmp_path: Path) -> None:
+    done = piped(environment, "demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "scripted assistant, no model and no key" in done.stdout
+    assert "Answer: postgres (no terminal here" in done.stdout
+    assert "Answer: yes (no terminal here" in done.stdout
+    assert "3 processes. The function started 3 times; each step ran once." in done.stdout
+    assert str(folder_of(tmp_path)) in done.stdout
+    assert "\x1b" not in done.stdout
+    assert too_wide(done.stdout) == []
+    created = "create_database: postgres on shop-db"
+    assert_each_effect_once_over_three_processes(folder_of(tmp_path), PROVISIONED, created, DROPPED)
+
+
+def test_answers_can_be_given_beforehand_in_order(environment: dict[str, str], tmp_path: Path) -> None:
+    done = piped(environment, "demo", "--answer", "my own", "--answer", "Y")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "my own://shop-db is up. The old database is gone." in done.stdout
+    created = "create_database: my own on shop-db"
+    assert_each_effect_once_over_three_processes(folder_of(tmp_path), PROVISIONED, created, DROPPED)
+
+
+def test_a_no_ends_it_without_the_irreversible_thing(environment: dict[str, str], tmp_path: Path) -> None:
+    done = piped(environment, "demo", "--answer", "2", "--answer", "no")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "mysql://shop-db is up. The old database is untouched." in done.stdout
+    created = "create_database: mysql on shop-db"
+    assert_each_effect_once_over_three_processes(folder_of(tmp_path), PROVISIONED, created)
+
+
+# -- at a terminal -----------------------------------------------------------------------------------------------------
+
+
+def test_at_a_terminal_a_person_types_the_answers(environment: dict[str, str], tmp_path: Path) -> None:
+    with terminal(environment, "demo") as person:
+        person.type(b"4\n", at=WHICH)
+        person.type(b"3\n", at=WHICH)
+        person.type(b"\n", at=DROP)
+        person.type(b"yes\n", at=DROP)
+        assert person.leave() == 0
+    shown = person.shown.decode()
+    assert "there is no option 4: they are 1 to 3" in shown
+    assert "'' is neither yes nor no" in shown
+    assert "\x1b[" in shown
+    assert too_wide(shown) == []
+    created = "create_database: mariadb on shop-db"
+    assert_each_effect_once_over_three_processes(folder_of(tmp_path), PROVISIONED, created, DROPPED)
+
+
+def test_what_was_left_with_ctrl_c_goes_on_later(environment: dict[str, str], tmp_path: Path) -> None:
+    with terminal(environment, "demo", "--answer", "1") as person:
+        person.type(CTRL_C, at=DROP)
+        assert person.leave() == 130
+    folder = folder_of(tmp_path)
+    assert f"demo --resume {folder}" in person.shown.decode()
+    assert b"Traceback" not in person.shown
+    with terminal(environment, "demo", "--resume", str(folder)) as person:
+        person.type(b"y\n", at=DROP)
+        assert person.leave() == 0
+    created = "create_database: postgres on shop-db"
+    assert_each_effect_once_over_three_processes(folder, PROVISIONED, created, DROPPED)
+
+
+def test_a_demo_whose_process_was_killed_goes_on_at_once(environment: dict[str, str], tmp_path: Path) -> None:
+    started = time.monotonic()
+    os.mkfifo(tmp_path / "effects.txt")  # it stops where it writes there, until somebody reads
+    command = [sys.executable, "-m", "timbal.demo.process", str(tmp_path)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+        with (tmp_path / "effects.txt").open(encoding="utf-8") as effects:
+            assert effects.readline() == f"{process.pid} {STARTS}\n"
+        process.kill()
+    (tmp_path / "effects.txt").unlink()
+    (tmp_path / "effects.txt").touch()
+    done = piped(environment, "demo", "--resume", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    created = "create_database: postgres on shop-db"
+    assert_each_effect_once_over_three_processes(tmp_path, PROVISIONED, created, DROPPED)
+    assert time.monotonic() - started < SECONDS / 4
+
+
+# -- usage -------------------------------------------------------------------------------------------------------------
+
+BAD_USAGE = {
+    "an unknown command": (["dmeo"], "No such command 'dmeo'."),
+    "an unknown option": (["demo", "--anser", "1"], "No such option: --anser"),
+    "an option that does not exist": (["demo", "--answer", "9"], "there is no option 9: they are 1 to 3"),
+    "an empty answer": (["demo", "--answer", ""], "an answer is empty"),
+    "an answer that is neither yes nor no": (["demo", "--answer", "1", "--answer", "2"], "'2' is neither yes nor no"),
+    "too many answers": (["demo", *("--answer", "yes") * 3], "questions to come: 2, answers given: 3"),
+    "a folder without a demo": (["demo", "--resume", "absent"], "no demo was left in absent"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_USAGE.values(), ids=BAD_USAGE)
+def test_bad_usage_is_refused_with_a_short_message(
+    arguments: list[str], message: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    done = piped(environment, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) <= 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_store_is_refused(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "runs.db").write_text("not a database, but long enough to be looked at as one" * 99, encoding="utf-8")
+    (tmp_path / "effects.txt").touch()
+    done = piped(environment, "demo", "--resume", str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "runs.db" in done.stderr
+
+
+def test_the_version_names_the_distribution(environment: dict[str, str]) -> None:
+    from timbal import __version__
+
+    done = piped(environment, "--version")
+    assert (done.returncode, done.stdout) == (0, f"timbal-hitl {__version__}\n")
