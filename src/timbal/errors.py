@@ -17,7 +17,7 @@ class RunFailed(TimbalError):
 
     def __init__(self, output: OutputEvent) -> None:
         self.output = output
-        what = f" {output.error['type']}: {output.error['message']}" if output.error else ""
+        what = f": {output.error['type']}: {output.error['message']}" if output.error else ""
         super().__init__(f"{output.path} ended with {output.status.reason or 'an error'}{what}")
 
 

@@ -17,10 +17,11 @@ Clock = Callable[[], int]
 
 
 class QuestionRow(NamedTuple):
-    """A question as the store keeps it: `body` is its `Asked` fact, encoded."""
+    """A question as the store keeps it: `name` is its interaction id, `body` its `Asked` fact, encoded."""
 
-    id: str
+    name: str
     kind: str
+    asked_at: int
     due_at: int | None
     body: bytes
 

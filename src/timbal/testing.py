@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .ports import ModelRequest, Reply
-from .runnables.base import Runnable
+from .runnables.base import Runnable, run_to_end
 from .types.content import TextContent, ThinkingContent, ToolUseContent
 from .types.events import ApprovalEvent, InteractionEvent, OutputEvent
 from .types.message import Message
@@ -116,7 +115,7 @@ class ScriptedHuman:
 
     def run_sync(self, runnable: Runnable, **params: Any) -> OutputEvent:
         """The same, for tests that are not async."""
-        return asyncio.run(self.run(runnable, **params))
+        return run_to_end(self.run(runnable, **params))
 
     async def answers(self, items: Sequence[InteractionEvent | ApprovalEvent]) -> dict[str, Any]:
         """`{id: answer}` for these items; raises `Unexpected`."""

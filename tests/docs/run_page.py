@@ -76,13 +76,18 @@ async def _run(blocks: list[Block], namespace: dict[str, Any], groups: list[int]
         if "output" in block.marks:
             _compare(block, expected=block.text, printed=printed)
         elif "file" in block.marks:
-            Path(block.marks["file"]).write_text(block.text, encoding="utf-8")
+            _write_file(block)
             printed = None
         elif block.language not in RUN or "no-run" in block.marks:
             printed = None
         else:
             async with asyncio.timeout(SECONDS_PER_BLOCK):
                 printed = await (_python(block, namespace) if block.language == "python" else _shell(block, groups))
+
+
+def _write_file(block: Block) -> None:
+    """Make the file that the reader is to make."""
+    Path(block.marks["file"]).write_text(block.text, encoding="utf-8")
 
 
 def _compare(block: Block, *, expected: str, printed: str | None) -> None:

@@ -46,7 +46,8 @@ def answerers(count: int, store: Path, log: FileLines, runnable: str) -> Iterato
     pipe = subprocess.PIPE
     with ExitStack() as stack:
         started = [
-            stack.enter_context(subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)) for _ in range(count)
+            stack.enter_context(subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True))
+            for _ in range(count)
         ]
         for process in started:
             stack.callback(process.kill)

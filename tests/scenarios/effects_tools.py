@@ -1,18 +1,34 @@
 """What the scenarios about effects, recognition and answers share."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
 from tests.scenarios.conftest import World
-from timbal import suspend
+from timbal import Tool, step, suspend
 from timbal.types.content import TextContent, ToolUseContent
 from timbal.types.events import InteractionEvent, OutputEvent
 from timbal.types.message import Message
 
-__all__ = ["Log", "World", "answers", "ask", "asked", "go_on", "tool_calls", "tool_results", "turns_so_far"]
+__all__ = [
+    "Handler",
+    "Log",
+    "World",
+    "answers",
+    "ask",
+    "asked",
+    "async_step",
+    "go_on",
+    "sync_step",
+    "tool",
+    "tool_calls",
+    "tool_results",
+    "turns_so_far",
+]
 
 Log = list[str]
+Handler = Callable[..., Any]
 
 
 def ask(question: str) -> Any:
@@ -42,8 +58,14 @@ async def go_on(runnable: Any, out: OutputEvent, by_question: Mapping[str, Any])
 def tool_calls(*calls: tuple[str, dict[str, Any]], ids: list[str] | None = None) -> Message:
     """A model's message that asks for these tools, with words and ids that are never the same."""
     ids = ids if ids is not None else [f"call_{uuid4().hex}" for _ in calls]
-    parts = [ToolUseContent(id, name, arguments) for id, (name, arguments) in zip(ids, calls, strict=True)]
+    parts = [ToolUseContent(one, name, arguments) for one, (name, arguments) in zip(ids, calls, strict=True)]
     return Message("assistant", [TextContent(f"Let me see ({uuid4().hex})."), *parts], "tool_use")
+
+
+def tool(handler: Handler, **more: Any) -> Tool[..., Any]:
+    """A `Tool` whose types don't matter."""
+    made: Tool[..., Any] = Tool(handler, **more)
+    return made
 
 
 def turns_so_far(messages: Any) -> int:
@@ -54,3 +76,22 @@ def turns_so_far(messages: Any) -> int:
 def tool_results(messages: Any) -> list[Any]:
     """The contents of all tool results in a conversation, in order."""
     return [part.content for message in messages if message.role == "tool" for part in message.content]
+
+
+def sync_step(log: Log) -> Callable[[str], str]:
+    @step
+    def effect(what: str) -> str:
+        log.append(what)
+        return what
+
+    return effect
+
+
+def async_step(log: Log) -> Handler:
+    @step
+    async def effect(what: str) -> str:
+        await asyncio.sleep(0)
+        log.append(what)
+        return what
+
+    return effect

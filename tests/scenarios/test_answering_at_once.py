@@ -74,7 +74,10 @@ async def test_s15_followers_wait_while_the_winner_still_runs(world: World) -> N
     assert log == ONCE
 
 
-def test_s15_fifty_equal_answers_from_five_processes_have_one_winner_and_one_effect(tmp_path: Path, shared_world: World) -> None:
+@pytest.mark.slow
+def test_s15_fifty_equal_answers_from_five_processes_have_one_winner_and_one_effect(
+    tmp_path: Path, shared_world: World
+) -> None:
     log = FileLines(tmp_path / "log")
     paused = house.order(shared_world.store, log).run_sync()
     assert shared_world.path is not None
@@ -86,7 +89,9 @@ def test_s15_fifty_equal_answers_from_five_processes_have_one_winner_and_one_eff
     assert log.all() == ONCE
 
 
-async def test_s16_of_different_answers_from_one_event_loop_one_wins_and_the_others_learn_to_what_they_lost(world: World) -> None:
+async def test_s16_of_different_answers_from_one_event_loop_one_wins_and_the_others_learn_to_what_they_lost(
+    world: World,
+) -> None:
     log: Log = []
     paused = await house.order(world.store, log)()
     stores = [world.cold() for _ in range(3)]
@@ -105,6 +110,7 @@ async def test_s16_of_different_answers_from_one_event_loop_one_wins_and_the_oth
     assert log == ["reserve 10", "pay 10", f"handler went on with {won}"]
 
 
+@pytest.mark.slow
 def test_s16_of_different_answers_from_five_processes_one_wins_and_the_others_learn_to_what_they_lost(
     tmp_path: Path, shared_world: World
 ) -> None:
@@ -156,6 +162,12 @@ async def test_s16_a_resume_that_lost_one_of_its_answers_commits_none_of_the_oth
     assert Counter(log) == {"model 0": 1, "inquired a": 1}
 
 
+async def until_settled(store: Any, about: str) -> None:
+    """Look until the store says that nobody waits for this any more."""
+    while any(item.event.payload["q"] == about for item in (await store.pending()).items):
+        pass
+
+
 FOUR_ONCE = Counter(["model 0", "model 1", *(f"inquired {about}" for about in "abcd")])
 
 
@@ -172,9 +184,7 @@ async def test_s21_an_answer_that_comes_while_another_ones_tool_still_runs_is_us
     first = asyncio.ensure_future(go_on(house.four(world.cold(), log, gate), paused, {"c": 3}))
     await entered.wait()
     second = asyncio.ensure_future(go_on(house.four(world.cold(), log, gate), paused, {"a": 1}))
-    watching = world.cold()
-    while any(item.event.payload["q"] == "a" for item in (await watching.pending()).items):
-        await asyncio.sleep(0)
+    await until_settled(world.cold(), "a")
     assert not first.done()
     assert Counter(log) == {"model 0": 1}
     opened.set()
@@ -198,6 +208,7 @@ async def test_s21_four_answers_in_four_resumes_at_the_same_moment_are_all_used(
     assert Counter(log) == FOUR_ONCE
 
 
+@pytest.mark.slow
 def test_s21_an_answer_from_another_process_while_the_first_ones_tool_still_runs_is_used_once(
     tmp_path: Path, shared_world: World
 ) -> None:
@@ -205,15 +216,11 @@ def test_s21_an_answer_from_another_process_while_the_first_ones_tool_still_runs
     paused = house.four(shared_world.store, log).run_sync("go")
     assert shared_world.path is not None
 
-    async def until_settled(about: str) -> None:
-        while any(item.event.payload["q"] == about for item in (await shared_world.store.pending()).items):
-            await asyncio.sleep(0)
-
     with answerers(2, shared_world.path, log, "four") as (one, other):
         one.resume(paused.run_id, answers(paused, {"c": 3}), gate=True)
         one.expect("entered")
         other.resume(paused.run_id, answers(paused, {"a": 1}))
-        asyncio.run(until_settled("a"))
+        asyncio.run(until_settled(shared_world.store, "a"))
         assert log.all() == ["model 0"]
         one.send("go on")
         outs = [*one.outputs(), *other.outputs()]

@@ -24,6 +24,7 @@ from tests.scenarios.tools import (
     results,
     stands,
     tool,
+    tool_of,
     turn,
     use,
 )
@@ -35,7 +36,7 @@ PAUSED = ("cancelled", "input_required")
 DONE = ("success", None)
 
 
-# -- S1: three questions, one after the other ----------------------------------------------------------------------------
+# -- S1: three questions, one after the other --------------------------------------------------------------------------
 
 
 def three() -> str:
@@ -87,7 +88,7 @@ async def test_s1_answers_of_all_earlier_questions_may_be_sent_again_with_the_ne
     assert [receipt["state"] for receipt in output.receipts] == ["already_settled", "already_settled", "accepted"]
 
 
-# -- S2: the same question again -----------------------------------------------------------------------------------------
+# -- S2: the same question again ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -117,7 +118,8 @@ async def test_s2_a_question_is_asked_in_a_loop_until_its_answer_is_valid(world:
 
     output = await tool(kind, body, world.store)()
     seen = ids(output)
-    for answer in ("old", None, [], 36):
+    given: list[Any] = ["old", None, [], 36]
+    for answer in given:
         output = await tool(kind, body, world.cold())(parent_id=output.run_id, resume=answers(output, answer))
         seen += ids(output)
     assert (stands(output), output.output) == (DONE, "36 after 4")
@@ -135,7 +137,7 @@ async def test_s2_an_answer_for_the_first_asking_is_not_taken_for_the_second(wor
     assert (stands(again), ids(again)) == (PAUSED, ids(second))
 
 
-# -- S3: a payload that is another one each time -------------------------------------------------------------------------
+# -- S3: a payload that is another one each time -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -181,19 +183,19 @@ async def test_s3_payloads_that_drift_in_tasks_are_told_apart_by_their_keys(worl
     async def ask(name: str) -> str:
         return f"{name}={suspend({'token': uuid4()}, key=name)}"
 
-    async def handler() -> list[str]:
+    async def handler() -> Any:
         return await asyncio.gather(ask("a"), ask("b"), ask("c"))
 
-    output = await Tool(handler, store=world.store)()
+    output = await tool_of(handler, store=world.store)()
     assert len(output.pending) == 3
     given = list(answers(output, 1, 2, 3).items())[::order]
     for id, answer in given:  # noqa: A001
-        runnable: Tool[..., Any] = Tool(handler, store=world.cold())
+        runnable = tool_of(handler, store=world.cold())
         output = await runnable(parent_id=output.run_id, resume={id: answer})
     assert (stands(output), output.output) == (DONE, ["a=1", "b=2", "c=3"])
 
 
-# -- S8: five calls in one turn ------------------------------------------------------------------------------------------
+# -- S8: five calls in one turn ----------------------------------------------------------------------------------------
 
 
 async def test_s8_of_five_calls_in_one_turn_the_three_that_ask_go_on_and_the_other_two_never_run_again(
@@ -243,7 +245,7 @@ async def test_s8_of_five_calls_in_one_turn_the_three_that_ask_go_on_and_the_oth
     assert list(results(transcript)) == ["call_a", "call_fine", "call_b", "call_broken", "call_c"]
 
 
-# -- S9: equal questions at the same time --------------------------------------------------------------------------------
+# -- S9: equal questions at the same time ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["the first is answered first", "the second is answered first"])
@@ -268,13 +270,13 @@ async def test_s9_two_equal_questions_in_gathered_tasks_have_two_ids_and_two_ans
     async def ask() -> str:
         return str(suspend({"question": "Which?"}))
 
-    async def handler() -> list[str]:
+    async def handler() -> Any:
         return await asyncio.gather(ask(), ask())
 
-    output = await Tool(handler, store=world.store)()
+    output = await tool_of(handler, store=world.store)()
     assert len(set(ids(output))) == 2
     for id, answer in list(answers(output, "left", "right").items())[::-1]:  # noqa: A001
-        runnable: Tool[..., Any] = Tool(handler, store=world.cold())
+        runnable = tool_of(handler, store=world.cold())
         output = await runnable(parent_id=output.run_id, resume={id: answer})
     assert (stands(output), output.output) == (DONE, ["left", "right"])
 
@@ -286,7 +288,8 @@ async def test_s9_a_tool_called_twice_inside_a_handler_asks_twice(world: World) 
     async def handler() -> list[Any]:
         return [(await Tool(pick)()).output, (await Tool(pick)()).output]
 
-    human = ScriptedHuman({"suspend": lambda event: f"answer {len(human.asked)}"})
-    output = await human.run(Tool(handler, store=world.store))
+    numbers = count()
+    human = ScriptedHuman({"suspend": lambda event: f"answer {next(numbers)}"})
+    output = await human.run(tool_of(handler, store=world.store))
     assert (stands(output), output.output) == (DONE, ["answer 0", "answer 1"])
     assert len({item.model_dump()["interaction_id"] for item in human.asked}) == 2

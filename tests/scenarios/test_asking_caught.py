@@ -9,11 +9,9 @@ import anyio
 import pytest
 
 from tests.scenarios.conftest import World
-from tests.scenarios.tools import KINDS, answers, asked, ids, listen, stands, tool, turn, use
-from timbal import Agent, Tool, step, suspend
+from tests.scenarios.tools import KINDS, answers, asked, ids, listen, stands, tool
+from timbal import Tool, suspend
 from timbal.stores.base import BaseStore
-from timbal.testing import TestModel
-from timbal.types.events import Event, OutputEvent
 
 PAUSED = ("cancelled", "input_required")
 DONE = ("success", None)
@@ -26,7 +24,7 @@ def ask() -> str:
     return str(suspend({"question": "Go on?"}))
 
 
-# -- ways to catch it in plain code --------------------------------------------------------------------------------------
+# -- ways to catch it in plain code ------------------------------------------------------------------------------------
 
 
 def except_exception() -> str:
@@ -86,9 +84,7 @@ def suppress() -> str:
     return SWALLOWED
 
 
-class Swallower:
-    def __enter__(self) -> None: ...
-
+class Swallower(contextlib.AbstractContextManager[None, bool]):
     def __exit__(self, *_: object) -> bool:
         return True
 
@@ -105,7 +101,7 @@ def context_manager() -> str:
 
 
 def exit_stack() -> str:
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack[bool]() as stack:
         stack.enter_context(Swallower())
         return ask()
     return SWALLOWED
@@ -130,9 +126,10 @@ def ask_something_else_instead() -> str:
 def in_a_generator() -> str:
     def answers_of() -> Any:
         try:
-            yield ask()
+            answer = ask()
         except BaseException:  # noqa: BLE001
-            yield SWALLOWED
+            answer = SWALLOWED
+        yield answer
 
     return str(next(answers_of()))
 
@@ -153,7 +150,7 @@ PLAIN: dict[str, Ask] = {
 }
 
 
-# -- ways to catch it in async code --------------------------------------------------------------------------------------
+# -- ways to catch it in async code ------------------------------------------------------------------------------------
 
 
 async def asking() -> str:
@@ -173,6 +170,7 @@ async def wait_for_and_catch() -> str:
 
 async def timeout() -> str:
     async with asyncio.timeout(30):
+        await asyncio.sleep(0)
         return ask()
 
 
@@ -187,7 +185,7 @@ async def gather_with_exceptions() -> str:
 
 async def gather_and_catch() -> str:
     try:
-        return (await asyncio.gather(asking(), asyncio.Event().wait()))[0]
+        return (await asyncio.gather(asking(), asyncio.sleep(0, SWALLOWED)))[0]
     except BaseException:  # noqa: BLE001
         return SWALLOWED
 
@@ -329,7 +327,7 @@ ASYNC: list[Callable[[], Awaitable[str]]] = [
 ]
 
 
-# -- the scenario --------------------------------------------------------------------------------------------------------
+# -- the scenario ------------------------------------------------------------------------------------------------------
 
 
 async def assert_asks_once_and_goes_on(world: World, make: Callable[[BaseStore], Tool[..., Any]]) -> None:

@@ -1,36 +1,13 @@
 """S11: what a handler does in a `@step` is done once, however often the handler runs again."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from tests.scenarios.effects_tools import Log, World, answers, ask, asked, go_on
+from tests.scenarios.effects_tools import Handler, Log, World, answers, ask, asked, async_step, go_on, sync_step
 from timbal import Tool, idempotency_key, step
-from timbal.errors import StepFailed
-
-Handler = Callable[..., Any]
-
-
-def sync_step(log: Log) -> Callable[[str], str]:
-    @step
-    def effect(what: str) -> str:
-        log.append(what)
-        return what
-
-    return effect
-
-
-def async_step(log: Log) -> Handler:
-    @step
-    async def effect(what: str) -> str:
-        await asyncio.sleep(0)
-        log.append(what)
-        return what
-
-    return effect
 
 
 def threaded(log: Log) -> Handler:
@@ -100,12 +77,14 @@ def nested_steps(log: Log) -> Handler:
 
 
 def steps_made_on_the_spot(log: Log) -> Handler:
+    def noted(what: str) -> str:
+        log.append(what)
+        return what
+
     def order() -> str:
-        before = step(lambda: log.append("before") or "before")()
-        first = ask("first")
-        between = step(lambda: log.append("between") or "between")()
-        second = ask("second")
-        return f"{before}-{first}-{between}-{second}-{step(lambda: log.append('after') or 'after')()}"
+        before, first = step(lambda: noted("before"))(), ask("first")
+        between, second = step(lambda: noted("between"))(), ask("second")
+        return f"{before}-{first}-{between}-{second}-{step(lambda: noted('after'))()}"
 
     return order
 
@@ -146,7 +125,9 @@ HANDLERS = [
 
 
 @pytest.mark.parametrize("make", HANDLERS, ids=lambda make: make.__name__)
-async def test_s11_each_effect_is_made_once_over_any_number_of_resumes(world: World, make: Callable[[Log], Handler]) -> None:
+async def test_s11_each_effect_is_made_once_over_any_number_of_resumes(
+    world: World, make: Callable[[Log], Handler]
+) -> None:
     log: Log = []
 
     def fresh() -> Tool[..., Any]:
@@ -174,226 +155,6 @@ async def test_s11_a_function_that_runs_inline_has_its_steps_recorded_too(world:
 
     done = await go_on(fresh(), await go_on(fresh(), await fresh()(), {"first": "yes"}), {"second": "no"})
     assert (done.output, log) == ("before-yes-between-no-after", ["before", "between", "after"])
-
-
-class Declined(Exception):
-    """An exception that needs more than a message."""
-
-    def __init__(self, card: str, code: int) -> None:
-        super().__init__(f"{card} was declined with {code}")
-        self.card, self.code = card, code
-
-
-FAILURES: dict[str, Callable[[], Exception]] = {
-    "a builtin": lambda: ValueError("no funds"),
-    "one whose text is not its argument": lambda: KeyError("account"),
-    "one with two arguments": lambda: FileNotFoundError(2, "No such file or directory"),
-    "one that takes more than a message": lambda: json.JSONDecodeError("Expecting value", "{", 1),
-    "one of the program's own": lambda: Declined("4000", 51),
-    "one without arguments": lambda: TimeoutError(),
-}
-
-
-@pytest.mark.parametrize("case", FAILURES)
-async def test_s11_a_failure_that_was_caught_is_raised_again_as_the_same_class_and_the_step_does_not_run_again(
-    world: World, case: str
-) -> None:
-    log: Log = []
-    caught: list[tuple[type, str]] = []
-
-    def fresh() -> Tool[..., Any]:
-        @step
-        def charge() -> None:
-            log.append("charge")
-            raise FAILURES[case]()
-
-        def order() -> str:
-            try:
-                charge()
-            except Exception as error:
-                caught.append((type(error), str(error)))
-            return f"then {ask('what now?')}"
-
-        return Tool(order, store=world.cold())
-
-    done = await go_on(fresh(), await fresh()(), {"what now?": "cash"})
-    assert (done.output, log) == ("then cash", ["charge"])
-    assert caught == [(type(FAILURES[case]()), str(FAILURES[case]()))] * 2
-
-
-async def test_s11_a_caught_failure_whose_class_cannot_be_imported_comes_back_as_step_failed(world: World) -> None:
-    class Hidden(Exception):
-        pass
-
-    caught: list[Exception] = []
-
-    def fresh() -> Tool[..., Any]:
-        @step
-        async def charge() -> None:
-            raise Hidden("out of sight")
-
-        async def order() -> str:
-            try:
-                await charge()
-            except Exception as error:
-                caught.append(error)
-            return str(ask("what now?"))
-
-        return Tool(order, store=world.cold())
-
-    await go_on(fresh(), await fresh()(), {"what now?": "cash"})
-    first, second = caught
-    assert isinstance(first, Hidden)
-    assert isinstance(second, StepFailed)
-    assert (second.type, second.message) == ("Hidden", "out of sight")
-
-
-def raise_it(error: Exception) -> None:
-    raise error
-
-
-def wrap_it(error: Exception) -> None:
-    raise RuntimeError("the order failed") from error
-
-
-def replace_it(error: Exception) -> None:
-    raise RuntimeError("the order failed")  # noqa: B904  (its context still tells where it came from)
-
-
-@pytest.mark.parametrize("leave", [raise_it, wrap_it, replace_it], ids=lambda leave: leave.__name__)
-@pytest.mark.parametrize("way", ["sync", "async", "gathered"])
-async def test_s11_a_failure_that_ends_the_handler_leaves_the_step_open_and_resume_tries_only_that_again(
-    world: World, way: str, leave: Callable[[Exception], None]
-) -> None:
-    log: Log = []
-
-    def fresh() -> Tool[..., Any]:
-        def flaky(what: str) -> str:
-            log.append(what)
-            if log.count(what) < 3:
-                raise ConnectionError("the line is bad")
-            return what
-
-        @step
-        async def charge(what: str) -> str:
-            return flaky(what)
-
-        async def order() -> str:
-            effect = async_step(log)
-            await effect("reserve")
-            answer = ask("how?")
-            try:
-                if way == "sync":
-                    done = step(flaky)("charge")
-                elif way == "async":
-                    done = await charge("charge")
-                else:
-                    _, done = await asyncio.gather(effect("mail"), charge("charge"))
-            except ConnectionError as error:
-                leave(error)
-            return f"{done} {answer} {await effect('ship')}"
-
-        return Tool(order, store=world.cold())
-
-    paused = await fresh()()
-    failed = await go_on(fresh(), paused, {"how?": "by card"})
-    assert (failed.status.code, failed.status.reason) == ("error", None)
-    again = await fresh()(parent_id=failed.run_id, resume={})
-    assert again.status.code == "error"
-    done = await fresh()(parent_id=paused.run_id, resume={})
-    assert done.output == "charge by card ship"
-    assert sorted(log) == sorted(["reserve", *["mail"] * (way == "gathered"), *["charge"] * 3, "ship"])
-
-
-@pytest.mark.parametrize("same_step", [True, False], ids=["with the same step", "with another step"])
-async def test_s11_a_handler_that_cleaned_up_before_it_failed_can_still_go_the_other_way(world: World, same_step: bool) -> None:
-    log: Log = []
-
-    def fresh() -> Tool[..., Any]:
-        def order() -> str:
-            effect = sync_step(log)
-            clean_up = effect if same_step else step(lambda what: log.append(what))
-
-            @step
-            def charge() -> None:
-                log.append("charge")
-                if log.count("charge") == 1:
-                    raise ConnectionError("the line is bad")
-
-            try:
-                charge()
-            except ConnectionError:
-                clean_up("apologise")
-                raise
-            return effect("ship")
-
-        return Tool(order, store=world.cold())
-
-    failed = await fresh()()
-    done = await fresh()(parent_id=failed.run_id, resume={})
-    assert (done.status.code, done.output, log) == ("success", "ship", ["charge", "apologise", "charge", "ship"])
-
-
-async def test_s11_what_a_failed_step_had_done_in_steps_of_its_own_is_not_done_again(world: World) -> None:
-    log: Log = []
-
-    def fresh() -> Tool[..., Any]:
-        inner = sync_step(log)
-
-        @step
-        def outer() -> str:
-            inner("inner")
-            log.append("outer")
-            if log.count("outer") == 1:
-                raise ConnectionError("the line is bad")
-            return "done"
-
-        def order() -> str:
-            return outer()
-
-        return Tool(order, store=world.cold())
-
-    failed = await fresh()()
-    assert failed.status.code == "error"
-    done = await fresh()(parent_id=failed.run_id, resume={})
-    assert (done.output, log) == ("done", ["inner", "outer", "outer"])
-
-
-async def test_s11_idempotency_keys_stay_over_attempts_and_differ_between_steps_calls_and_executions(world: World) -> None:
-    keys: dict[str, list[str]] = {}
-
-    def note(what: str) -> str:
-        keys.setdefault(what, []).append(idempotency_key())
-        return keys[what][-1]
-
-    def fresh() -> Tool[..., Any]:
-        @step
-        def pay(what: str, fail: bool = False) -> str:
-            key = note(what)
-            if fail and len(keys[what]) == 1:
-                raise ConnectionError("the line is bad")
-            return key
-
-        def order() -> list[str]:
-            note("handler")
-            got = [pay("one"), pay("one"), pay("two")]
-            ask("go on?")
-            return [*got, pay("flaky", fail=True)]
-
-        return Tool(order, store=world.cold())
-
-    failed = await go_on(fresh(), await fresh()(), {"go on?": True})
-    done = await fresh()(parent_id=failed.run_id, resume={})
-    assert len(set(keys["handler"])) == 1
-    assert len(keys["handler"]) == 3
-    assert len(keys["flaky"]) == 2
-    assert len(set(keys["flaky"])) == 1
-    assert done.output == [*keys["one"], *keys["two"], keys["flaky"][0]]
-    assert len({*done.output, *keys["handler"]}) == 5
-    before = set(done.output)
-    keys.clear()
-    await fresh()()
-    assert not before & {*keys["one"], *keys["two"]}
 
 
 async def test_s11_outside_a_run_a_step_is_the_plain_function() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.effects_tools import Log, World, ask, asked, go_on, tool_calls, tool_results, turns_so_far
-from timbal import Agent, Tool, step
+from tests.scenarios.effects_tools import Log, World, ask, asked, go_on, tool, tool_calls, tool_results, turns_so_far
+from timbal import Agent, step
 from timbal.testing import TestModel
 from timbal.types.events import InteractionEvent, OutputEvent, StartEvent
 
@@ -77,7 +77,7 @@ def run_sync_on_the_loop(agent: Agent[Any], effect: Callable[[str], str]) -> Cal
 
 
 def through_another_tool(agent: Agent[Any], effect: Callable[[str], str]) -> Callable[..., Any]:
-    inner = Tool(awaited(agent, effect), name="inner")
+    inner = tool(awaited(agent, effect), name="inner")
 
     async def consult() -> str:
         return str((await inner()).output)
@@ -99,7 +99,14 @@ def caught_and_called(agent: Agent[Any], effect: Callable[[str], str]) -> Callab
     return consult
 
 
-BODIES: list[Body] = [awaited, iterated, in_a_worker_thread, run_sync_on_the_loop, through_another_tool, caught_and_called]
+BODIES: list[Body] = [
+    awaited,
+    iterated,
+    in_a_worker_thread,
+    run_sync_on_the_loop,
+    through_another_tool,
+    caught_and_called,
+]
 
 
 def desk(world: World, log: Log, body: Body) -> Callable[[], Agent[Any]]:
@@ -113,8 +120,8 @@ def desk(world: World, log: Log, body: Body) -> Callable[[], Agent[Any]]:
         return tool_calls(("consult", {})) if turns_so_far(messages) == 0 else str(tool_results(messages)[-1])
 
     def fresh() -> Agent[Any]:
-        tool = Tool(body(helper(log), effect), name="consult")
-        return Agent("desk", TestModel(handler=model), [tool], store=world.cold())
+        consult = tool(body(helper(log), effect), name="consult")
+        return Agent("desk", TestModel(handler=model), [consult], store=world.cold())
 
     return fresh
 
@@ -188,7 +195,9 @@ def in_a_group(agent: Agent[Any], effect: Callable[[str], str]) -> Callable[...,
     "body", [one_after_the_other, one_after_the_other_in_a_thread, gathered, in_a_group], ids=lambda body: body.__name__
 )
 @pytest.mark.parametrize("last_first", [False, True], ids=["in order", "last first"])
-async def test_s14_an_agent_called_twice_in_a_tool_is_run_twice_and_no_more(world: World, body: Body, last_first: bool) -> None:
+async def test_s14_an_agent_called_twice_in_a_tool_is_run_twice_and_no_more(
+    world: World, body: Body, last_first: bool
+) -> None:
     log: Log = []
     fresh = desk(world, log, body)
     out = await fresh()("go")
@@ -211,7 +220,9 @@ async def test_s14_a_finished_inner_agent_tells_nothing_again(world: World) -> N
     fresh = desk(world, log, one_after_the_other)
     out = await go_on(fresh(), await fresh()("go"), {"color": "blue"})
     events = [event async for event in fresh()(parent_id=out.run_id, resume={asked(out)["size"]: "big"})]
-    started = [event.input["prompt"] for event in events if isinstance(event, StartEvent) and event.runnable_name == "helper"]
+    started = [
+        event.input["prompt"] for event in events if isinstance(event, StartEvent) and event.runnable_name == "helper"
+    ]
     assert started == ["size"]
 
 
@@ -223,6 +234,6 @@ async def test_s14_an_inner_agent_takes_no_run_of_its_own(world: World, name: st
     async def consult() -> None:
         await inner(prompt="color", **{name: value})
 
-    out = await Tool(consult, store=world.store)()
+    out = await tool(consult, store=world.store)()
     assert out.error is not None
     assert name in out.error["message"]

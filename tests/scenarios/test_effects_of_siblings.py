@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.scenarios.answering_tools import answerers
 from tests.scenarios.effects_tools import (
     Log,
     World,
@@ -19,7 +20,6 @@ from tests.scenarios.effects_tools import (
     tool_results,
     turns_so_far,
 )
-from tests.scenarios.answering_tools import answerers
 from tests.scenarios.programs import house
 from tests.scenarios.programs.house import FileLines
 from timbal import Agent, Tool
@@ -66,7 +66,9 @@ def siblings(world: World, log: Log, slow: asyncio.Event) -> Fresh:
 
 
 @pytest.mark.parametrize("order", [["one?", "two?"], ["two?", "one?"]], ids=" ".join)
-async def test_s12_completed_siblings_are_not_run_again_by_a_resume_or_by_a_second_one(world: World, order: list[str]) -> None:
+async def test_s12_completed_siblings_are_not_run_again_by_a_resume_or_by_a_second_one(
+    world: World, order: list[str]
+) -> None:
     log: Log = []
     slow = asyncio.Event()
     fresh = siblings(world, log, slow)
@@ -81,7 +83,14 @@ async def test_s12_completed_siblings_are_not_run_again_by_a_resume_or_by_a_seco
     done = await fresh()(parent_id=paused.run_id, resume=answers(half, {order[1]: "no"}))
     assert Counter(log) == {"model": 2, "at_once": 3, "slowly": 1, "fails": 1}
     said = {"one?": "yes" if order[0] == "one?" else "no", "two?": "yes" if order[0] == "two?" else "no"}
-    expected = ["there", f"one {said['one?']}", '["there","there"]', "at last", f"two {said['two?']}", "ValueError: no luck"]
+    expected = [
+        "there",
+        f"one {said['one?']}",
+        '["there","there"]',
+        "at last",
+        f"two {said['two?']}",
+        "ValueError: no luck",
+    ]
     assert done.output.collect_text() == " | ".join(expected)
 
 
@@ -102,7 +111,7 @@ async def test_s12_a_sibling_that_was_still_running_when_the_answer_came_is_run_
     assert Counter(log) == {"model": 2, "at_once": 3, "slowly": 1, "fails": 1}
 
 
-# -- three deep ----------------------------------------------------------------------------------------------------------
+# -- three deep --------------------------------------------------------------------------------------------------------
 
 
 def once_each(names: tuple[str, str]) -> Counter[str]:
@@ -114,7 +123,9 @@ def once_each(names: tuple[str, str]) -> Counter[str]:
 
 
 @pytest.mark.parametrize(
-    "names", [("team", "team"), ("north", "south")], ids=["one agent called twice", "agents of one name below two others"]
+    "names",
+    [("team", "team"), ("north", "south")],
+    ids=["one agent called twice", "agents of one name below two others"],
 )
 @pytest.mark.parametrize("order", [["right", "left"], ["left", "right"]], ids=" ".join)
 async def test_s13_three_levels_deep_each_model_call_and_tool_is_made_once_whatever_the_order_of_answers(
@@ -144,7 +155,10 @@ async def test_s13_both_answers_at_once_make_each_call_once_too(world: World) ->
     assert Counter(log) == once_each(("team", "team"))
 
 
-def test_s13_answers_in_reverse_order_each_in_a_new_process_make_each_call_once(tmp_path: Path, shared_world: World) -> None:
+@pytest.mark.slow
+def test_s13_answers_in_reverse_order_each_in_a_new_process_make_each_call_once(
+    tmp_path: Path, shared_world: World
+) -> None:
     log = FileLines(tmp_path / "log")
     paused = house.branches(shared_world.store, log).run_sync("go")
     assert shared_world.path is not None

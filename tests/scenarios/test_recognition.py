@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.scenarios.effects_tools import Log, World, ask, asked, go_on
+from tests.scenarios.effects_tools import Log, World, ask, go_on, tool
 from timbal import Tool, step, suspend
 
 #: Does one piece of work in a task: `(log, what) -> result`.
@@ -48,7 +48,7 @@ async def nested_call(log: Log, what: str) -> str:
         log.append(what)
         return f"{what} done"
 
-    return str((await Tool(effect)(what=what)).output)
+    return str((await tool(effect)(what=what)).output)
 
 
 async def nested_call_of_an_async_tool(log: Log, what: str) -> str:
@@ -57,7 +57,7 @@ async def nested_call_of_an_async_tool(log: Log, what: str) -> str:
         log.append(what)
         return f"{what} done"
 
-    return str((await Tool(effect)(what=what)).output)
+    return str((await tool(effect)(what=what)).output)
 
 
 WORKS: list[Work] = [async_step, sync_step, sync_step_in_a_thread, nested_call, nested_call_of_an_async_tool]
@@ -112,7 +112,9 @@ async def test_s46_gathered_work_whose_arguments_drift_is_refused_naming_key_and
 
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
-async def test_s46_new_work_that_comes_before_recorded_work_waits_until_that_is_claimed(world: World, work: Work) -> None:
+async def test_s46_new_work_that_comes_before_recorded_work_waits_until_that_is_claimed(
+    world: World, work: Work
+) -> None:
     log: Log = []
     paused = await gathering(world, log, work, ["a", "b"])()
     done = await go_on(gathering(world, log, work, ["new", "b", "a"]), paused, {"go on?": True})
@@ -188,45 +190,6 @@ async def test_s46_with_a_key_gathered_steps_may_drift_and_the_recorded_result_s
     assert sorted(log) == ["a", "b"]
 
 
-def asking(world: World, order: Sequence[str], drifting: bool, keyed: bool) -> Tool[..., Any]:
-    async def one(what: str) -> Any:
-        payload = {"q": what} | ({"at": uuid4().hex} if drifting else {})
-        return suspend(payload, key=what if keyed else None)
-
-    async def side_by_side() -> list[list[Any]]:
-        got = await asyncio.gather(*(one(what) for what in order))
-        return [list(pair) for pair in zip(order, got, strict=True)]
-
-    return Tool(side_by_side, store=world.cold())
-
-
-@pytest.mark.parametrize(("drifting", "keyed"), [(False, False), (False, True), (True, True)])
-@pytest.mark.parametrize("order", ["ab", "ba"])
-async def test_s46_gathered_questions_that_arrive_in_another_order_get_their_own_answers(
-    world: World, order: str, drifting: bool, keyed: bool
-) -> None:
-    paused = await asking(world, "ab", drifting, keyed)()
-    ids = asked(paused)
-    assert set(ids) == {"a", "b"}
-    half = await go_on(asking(world, order, drifting, keyed), paused, {"b": "answer b"})
-    assert asked(half) == {"a": ids["a"]}
-    done = await go_on(asking(world, order, drifting, keyed), half, {"a": "answer a"})
-    assert done.output == [[what, f"answer {what}"] for what in order]
-
-
-async def test_s46_gathered_questions_whose_payloads_drift_are_refused_naming_key(world: World) -> None:
-    async def side_by_side() -> list[Any]:
-        async def one(what: str) -> Any:
-            return suspend({"q": what, "at": uuid4().hex})
-
-        return list(await asyncio.gather(one("a"), one("b")))
-
-    paused = await Tool(side_by_side, store=world.store)()
-    refused = await go_on(Tool(side_by_side, store=world.cold()), paused, {"a": 1, "b": 2})
-    assert (refused.status.code, refused.status.reason) == ("error", "replay_mismatch")
-    assert "key=" in (refused.status.message or "")
-
-
 def drifting_step(log: Log) -> Callable[[], str]:
     @step
     def effect(stamp: str) -> str:
@@ -274,7 +237,7 @@ async def test_s46_in_the_handlers_own_task_arguments_may_drift_and_the_recorded
             return stamp
 
         async def drifts() -> list[str]:
-            call = Tool(inner)
+            call = tool(inner)
             first = (await call(stamp=uuid4().hex)).output
             second = await step(inner)(uuid4().hex)
             suspend({"q": "go on?", "at": uuid4().hex})

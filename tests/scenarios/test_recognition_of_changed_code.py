@@ -1,4 +1,4 @@
-"""S46: code that asks for other operations than were recorded is refused before anything new is done, and can be put right."""
+"""S46: code that asks for other operations than were recorded is refused before it does anything new."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -188,7 +188,9 @@ async def test_s46_what_is_added_after_the_last_recorded_operation_goes_on(world
     assert log == ["reserve", "charge", "notify", "ship", "thank", "reserve"]
 
 
-async def test_s46_an_answer_given_while_the_code_was_wrong_can_not_be_given_differently_afterwards(world: World) -> None:
+async def test_s46_an_answer_given_while_the_code_was_wrong_can_not_be_given_differently_afterwards(
+    world: World,
+) -> None:
     log: Log = []
     paused = await fresh(world, log, original)()
     await go_on(fresh(world, log, no_operation_at_all), paused, {"go on?": "yes"})

@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from tests.scenarios.effects_tools import World, ask, go_on
+from tests.scenarios.effects_tools import World, ask, go_on, tool
 from timbal import Agent, Tool, step
 from timbal.testing import TestModel
 from timbal.types.message import Message
@@ -130,10 +130,10 @@ def nested_call(annotation: Any, value: Any) -> Callable[[], Any]:
         return value
 
     work.__annotations__["return"] = annotation
-    tool = Tool(work)
+    inner = tool(work)
 
     async def call() -> Any:
-        return (await tool()).output
+        return (await inner()).output
 
     return call
 
@@ -200,7 +200,7 @@ async def test_s47_a_result_that_has_no_json_form_is_a_type_error_that_names_the
         if asyncio.iscoroutine(result):
             await result
 
-    out = await Tool(handler, store=world.store)()
+    out = await tool(handler, store=world.store)()
     assert out.error is not None
     assert out.error["type"] == "TypeError"
     assert "work" in out.error["message"]
@@ -258,7 +258,7 @@ async def test_s47_a_failed_inner_call_is_told_alike_the_first_time_and_on_re_ex
             assert out.error is not None
             try:
                 out.raise_for_status()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 told.append((out.status, out.error["type"], out.error["message"], type(error), str(error)))
             ask("go on?")
 

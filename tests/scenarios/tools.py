@@ -11,6 +11,7 @@ from typing import Any
 from timbal import Tool
 from timbal.stores import SqliteStore
 from timbal.stores.base import BaseStore
+from timbal.testing import TestModel
 from timbal.types.content import ToolResultContent, ToolUseContent
 from timbal.types.events import Event, InteractionEvent, OutputEvent, validate_event
 from timbal.types.message import Message
@@ -45,6 +46,11 @@ def tool(kind: str, body: Callable[[], str], store: BaseStore, name: str = "hand
         "async generator": asynchronous_generator,
     }
     return Tool(handler[kind], name=name, blocking=not kind.startswith("inline"), store=store)
+
+
+def tool_of(handler: Callable[..., Any], **options: Any) -> Tool[..., Any]:
+    """A tool of any handler: called with whatever a test likes to send."""
+    return Tool(handler, **options)
 
 
 async def listen(handle: Any) -> tuple[list[Event], OutputEvent]:
@@ -85,7 +91,12 @@ def stands(output: OutputEvent) -> tuple[str, str | None]:
 
 def use(name: str, id: str = "", **arguments: Any) -> ToolUseContent:  # noqa: A002
     """A model's call of a tool."""
-    return ToolUseContent(id or f"call_{name}", name, arguments)
+    return ToolUseContent(id=id or f"call_{name}", name=name, input=arguments)
+
+
+def script(*replies: str | Message) -> TestModel:
+    """A model that answers turn by turn."""
+    return TestModel(replies)
 
 
 def turn(*parts: Any) -> Message:
@@ -96,10 +107,7 @@ def turn(*parts: Any) -> Message:
 def results(messages: Sequence[Message]) -> dict[str, Any]:
     """The tool results of a transcript by the id of their call."""
     return {
-        part.id: part.content
-        for message in messages
-        for part in message.content
-        if isinstance(part, ToolResultContent)
+        part.id: part.content for message in messages for part in message.content if isinstance(part, ToolResultContent)
     }
 
 
@@ -145,7 +153,7 @@ def play(handler: Callable[..., Any]) -> None:
 
     async def main() -> None:
         async with SqliteStore(path) as store:
-            runnable: Tool[..., Any] = Tool(handler, store=store)
+            runnable = tool_of(handler, store=store)
             async for event in runnable(**call):
                 print(event.model_dump_json())
 

@@ -95,6 +95,16 @@ class Ledger:
         if key != ROOT:
             self.operations.setdefault(parent(key), {})[segment_of(key)] = Op(kind, name)
 
+    def take_stock(self, key: str) -> None:
+        """Let the operations of the call at `key` be those that are recorded by now."""
+        for recorded in (self.calls.values(), self.outcomes.values()):
+            for fact in recorded:
+                if fact.key != ROOT and parent(fact.key) == key:
+                    self._operation(fact.key, fact.kind, fact.name)
+        for asked, (question, *_) in self.asked_by.items():
+            if parent(asked) == key:
+                self._operation(asked, "suspend", question.asked.name)
+
     @property
     def root(self) -> Opened:
         """How it began."""
@@ -115,7 +125,7 @@ class Ledger:
         """How many questions with these three are stored: the count that goes into the next one's id."""
         return sum(
             q.asked.path == path and q.asked.payload == payload and q.asked.tool_call_id == tool_call_id
-            for q in self.questions.values()
+            for q in list(self.questions.values())
         )
 
     def at_rest(self, key: str) -> bool:

@@ -70,6 +70,15 @@ class Recall:
         self._claimed.add(segment)
         return Recalled(segment, recorded)
 
+    def fresh(self, kind: str, name: str, what: str) -> Recalled:
+        """An operation in a task that is known to be none of the recorded ones."""
+        equal = (kind, name, what)
+        count = self._counts.get(equal, 0)
+        self._counts[equal] = count + 1
+        segment = spawned_segment("call" if kind in _CALLS else kind, name, what, count)
+        self._claimed.add(segment)
+        return Recalled(segment, False)
+
     def unclaimed(self, kind: str, name: str) -> tuple[str, ...]:
         """Segments of recorded operations of this kind and name, from tasks, that nobody has asked for again."""
         return tuple(

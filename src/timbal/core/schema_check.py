@@ -10,7 +10,12 @@ def check_against(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:
     import jsonschema_rs
 
     validator = jsonschema_rs.validator_for(schema, retriever=_refuse)
-    return [("".join(f"/{part}" for part in e.instance_path), e.message) for e in validator.iter_errors(value)]
+    return [("".join(map(_step, e.instance_path)), e.message) for e in validator.iter_errors(value)]
+
+
+def _step(part: str | int) -> str:
+    """One step of a JSON pointer (RFC 6901)."""
+    return "/" + str(part).replace("~", "~0").replace("/", "~1")
 
 
 def _refuse(uri: str) -> Any:

@@ -91,5 +91,8 @@ def _closed(ledger: Ledger, turn: int, index: int, use: ToolUseContent) -> ToolR
 
 
 def _why_unfinished(ledger: Ledger, key: str) -> str | None:
-    states = {q.settled.state for q in ledger.questions.values() if q.settled and q.asked.key.startswith(key + "/")}
-    return next((state for state in ("superseded", "cancelled", "expired") if state in states), None)
+    settled = [q for q in ledger.questions.values() if q.settled]
+    states = {q.settled.state for q in settled if q.settled and q.asked.key.startswith(key + "/")}
+    if any(q.settled and q.settled.state == "superseded" for q in settled):
+        return "superseded"
+    return next((state for state in ("cancelled", "expired") if state in states), None)

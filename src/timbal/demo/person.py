@@ -58,7 +58,8 @@ class Person:
         if self._given:
             return self._say(read(event.kind, options, self._given.pop(0)), "from --answer")
         if not self._at_terminal:
-            return self._say(options[0] if options else True, "no terminal here, so the first option is taken")
+            what = "the first option" if options else "yes"
+            return self._say(options[0] if options else True, f"no terminal here, so {what} is taken")
         return self._ask(event.kind, options)
 
     def _ask(self, kind: str, options: Sequence[str]) -> Any:

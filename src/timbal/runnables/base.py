@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 
 from ..runtime.handle import Given, RunHandle
+from ..runtime.threads import handlers
 from ..runtime.schema import RESERVED, Params
 from ..state import place
 from ..types.approval import Principal
@@ -18,6 +20,8 @@ from ..types.events import OutputEvent
 if TYPE_CHECKING:
     from ..ports import Store
     from ..runtime.frame import Frame
+
+T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -51,7 +55,12 @@ class Runnable:
         self._filled = frozenset(self._defaults)
         self._pre_hook, self._post_hook = pre_hook, post_hook
         self._store: Store | None = None
-        if store is not None:
+        self._store_url: str | None = None
+        if isinstance(store, str):
+            from ..stores import check_url
+
+            self._store_url = check_url(store)
+        elif store is not None:
             from ..stores import open_store
 
             self._store = open_store(store)
@@ -82,18 +91,8 @@ class Runnable:
         return RunHandle(self, Given(arguments, parent_id, resume, run_id, dict(labels) if labels else None, by))
 
     def _run_sync(self, handle: RunHandle) -> OutputEvent:
-        async def main() -> OutputEvent:
-            return await handle.collect()
-
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(main())
-        from contextvars import copy_context
-
-        from ..runtime.threads import handlers
-
-        return handlers.submit(lambda: copy_context().run(asyncio.run, main())).result()
+        handle.claim()
+        return run_to_end(handle.collect())
 
     async def cancel(self, run_id: str, reason: str | None = None) -> OutputEvent:
         """End the execution that `run_id` belongs to, `cancelled / cancelled`: running or paused, here or elsewhere.
@@ -108,9 +107,9 @@ class Runnable:
 
     def _store_in_use(self) -> Store:
         if self._store is None:
-            from ..stores import default_store
+            from ..stores import default_store, open_store
 
-            self._store = default_store()
+            self._store = open_store(self._store_url) if self._store_url is not None else default_store()
         return self._store
 
     def _prepare(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -155,6 +154,16 @@ class Runnable:
             result = hook(**{n: v for n, v in given.items() if n in wanted})
             if inspect.isawaitable(result):
                 await result
+
+
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """The result of async work, for code that is not: where a loop is running, by a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    context = copy_context()
+    return handlers.submit(lambda: context.run(asyncio.run, work)).result()
 
 
 def _are_labels(labels: Any) -> bool:

@@ -14,6 +14,7 @@ from ..core.outputs import dump_output, load_output
 from ..runtime.schema import Params, description_of, return_codec
 from ..runtime.threads import handlers
 from ..stores.waiting import wait
+from ..types.approval import Principal
 from ..types.events import OutputEvent
 from .base import Runnable
 
@@ -64,13 +65,39 @@ class Tool(Runnable, Generic[P, R]):
         self._run_handler = _way_to_run(handler, blocking and not getattr(handler, "runs_inline", False))
         self._codec = return_codec(handler) if not _is_generator(handler) else None
 
-    def __call__(self, *args: P.args, **params: P.kwargs) -> RunHandle:
+    @overload
+    def __call__(self, *args: P.args, **params: P.kwargs) -> RunHandle: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        parent_id: str | None = ...,
+        resume: Mapping[str, Any] | None = ...,
+        run_id: str | None = ...,
+        labels: Mapping[str, str] | None = ...,
+        by: Principal | None = ...,
+        **params: Any,
+    ) -> RunHandle: ...
+    def __call__(self, *args: Any, **params: Any) -> RunHandle:
         """A run with this input. Also: `parent_id`, `resume`, `run_id`, `labels`, `by` (contract section 2)."""
         if args:
             raise TypeError(f"{self.name} takes its arguments by name: {', '.join(self._params.names)}")
-        return self._call(dict(params))
+        return self._call(params)
 
-    def run_sync(self, *args: P.args, **params: P.kwargs) -> OutputEvent:
+    @overload
+    def run_sync(self, *args: P.args, **params: P.kwargs) -> OutputEvent: ...
+    @overload
+    def run_sync(
+        self,
+        *,
+        parent_id: str | None = ...,
+        resume: Mapping[str, Any] | None = ...,
+        run_id: str | None = ...,
+        labels: Mapping[str, str] | None = ...,
+        by: Principal | None = ...,
+        **params: Any,
+    ) -> OutputEvent: ...
+    def run_sync(self, *args: Any, **params: Any) -> OutputEvent:
         """Run to the end or the pause, for code that is not async."""
         return self._run_sync(self(*args, **params))
 

@@ -11,11 +11,11 @@ from ..core.narrate import pause_output
 from ..core.outputs import dump_output
 from ..core.transcript import output_value, resolve_output
 from ..errors import StoreError
-from ..state import Halt, Pause, current, home
+from ..state import Halt, Pause, Scope, current, home
 from ..types.events import StartEvent
 from ..types.run_status import INPUT_REQUIRED, SUCCESS, RunStatus, success
 from .failures import describe, public
-from .frame import Failure, Frame
+from .frame import Frame
 from .run import Run, Stopped, output_event
 from .schema import InvalidInput
 
@@ -97,7 +97,9 @@ async def call(
     return outcome
 
 
-async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[str, Any], tap: Tell) -> Outcome:
+async def nested(
+    parent: Frame, scope: Scope, target: Runnable, segment: str, arguments: dict[str, Any], tap: Tell
+) -> Outcome:
     """A runnable called inside a handler: as `call`, but a failure is recorded only when the handler goes on."""
     run = parent.run
     key = child(parent.key, segment)
@@ -107,6 +109,7 @@ async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[
     done = run.ledger.outcomes.get(key)
     if done is not None:
         outcome = replay(run, done)
+        outcome = outcome._replace(output=target._revive(outcome.output, outcome.form))
         tap(_silent_output(frame, done, outcome))
         return outcome
     outcome = resting(frame)
@@ -120,7 +123,7 @@ async def nested(parent: Frame, target: Runnable, segment: str, arguments: dict[
         if outcome.cause is not None:
             fact = fact._replace(error=describe(outcome.cause, with_class=True))
         cause = outcome.cause or RuntimeError(outcome.error["message"])
-        parent.fail(Failure(fact, cause))
+        parent.fail(fact, cause, scope)
         tell_output(frame, outcome)
     else:
         run.record(_returned(frame, outcome))
@@ -215,8 +218,10 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
             raise
     finally:
         current.reset(token)
-    if frame.running or frame.unsure:
+    if (frame.running or frame.unsure or frame.held) and run.halt is None:
         await frame.settle()
+        if frame.cleared and frame.held and not frame.asked:
+            return await execute(frame.again(), target, values)
     frame.close()
     if run.halt is not None:
         if isinstance(run.halt, StoreError):
@@ -341,7 +346,9 @@ def _silent_output(frame: Frame, done: Returned, outcome: Outcome) -> Any:
 
 
 def _tell_stopped(frame: Frame) -> None:
-    """OUTPUT of a call that the end of its run cut off."""
+    """OUTPUT of a call that the end of its run cut off; how far it had streamed is noted."""
+    if frame.emitted:
+        frame.run.record(frame.called())
     halt = frame.run.halt
     if frame.parent is None or isinstance(halt, StoreError):
         return

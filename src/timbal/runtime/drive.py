@@ -13,16 +13,16 @@ from ..core.ledger import Ledger, Question
 from ..core.narrate import asked_event, pause_output
 from ..core.schema_check import check_against
 from ..core.transcript import output_value, transcript
-from ..errors import RunExists, RunNotFound
+from ..errors import ResumeRejected, RunExists, RunNotFound
 from ..ports import Lease, RunRow, Settlement, Store, Stored
 from ..state import Halt
 from ..types.events import OutputEvent
 from ..types.message import Message
 from ..types.run_status import RunStatus
-from .call import Outcome, execute, failed, tell_start
-from .failures import public
+from .call import Outcome, execute, tell_start
+from .failures import describe, public
 from .frame import Frame
-from .run import Run, Stopped, new_id, now, output_event
+from .run import Run, Stopped, new_id, now, with_cause
 from .schema import InvalidInput
 from ..stores.waiting import wait
 
@@ -72,6 +72,8 @@ class _Drive:
     """One call of a runnable from outside."""
 
     receipts: Sequence[dict[str, Any]] = ()
+    #: What is open in the execution that a resume is for.
+    _waiting: Sequence[Question] = ()
 
     def __init__(self, handle: RunHandle) -> None:
         self.handle = handle
@@ -108,20 +110,19 @@ class _Drive:
 
     async def begin(self) -> OutputEvent:
         given, runnable, run_id = self.given, self.runnable, self.run_id
+        try:
+            values, stored = runnable._prepare(given.arguments)
+        except Exception as error:
+            return self._invalid(error)
         history = await self._turn_after(given.parent_id) if given.parent_id is not None else ()
         run = Run(self.store, self.stream, Ledger(), run_id, given.parent_id, run_id, Lease())
         run.labels = given.labels or {}
         run.history = history
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, new_id(), None)
         frame.t0 = now()
-        try:
-            values, frame.input = runnable._prepare(given.arguments)
-        except Exception as error:
-            return self._invalid(frame, error)
+        frame.input = stored
         by = given.by.model_dump() if given.by is not None else None
-        run.open(
-            Opened(run_id, frame.call_id, runnable.name, runnable.kind, frame.input, frame.t0, given.parent_id, given.labels, by)
-        )
+        run.open(Opened(run_id, frame.call_id, runnable.name, runnable.kind, stored, frame.t0, given.parent_id, given.labels, by))
         if given.run_id is not None:
             try:
                 await run.flush()
@@ -130,13 +131,13 @@ class _Drive:
         self.handle.begun(run)
         return await self._run(run, frame, values)
 
-    def _invalid(self, frame: Frame, error: Exception) -> OutputEvent:
+    def _invalid(self, error: Exception) -> OutputEvent:
         """Arguments that don't fit: nothing is stored, nothing has run."""
-        frame.input = _shown(self.given.arguments)
-        tell_start(frame)
         reason = "invalid_input" if isinstance(error, InvalidInput) else None
-        outcome = failed(frame, error, reason)
-        event = output_event(frame, outcome.status, None, outcome.error, now(), {}, error)
+        told = describe(error)
+        if reason is not None:
+            told["traceback"] = None
+        event = self._aside(RunStatus("error", reason, told["message"]), told, {}, error)
         self.stream.put(event)
         return event
 
@@ -203,6 +204,7 @@ class _Drive:
             if expiring:
                 await wait(self.store.settle(stored.ref, [_expiry(q, self.run_id) for q in expiring], None))
                 continue
+            self._waiting = ledger.open_questions
             decision = plan(ledger, resume, given.by, now(), check_against)
             if isinstance(decision, Refuse):
                 raise Refused(decision.message, decision.receipts)
@@ -296,7 +298,7 @@ class _Drive:
         if opened.parent_run_id is not None and runnable.kind == "Agent":
             records = await wait(self.store.history(opened.parent_run_id))
             run.history = [m for one in records for m in transcript(Ledger.of(f for r in one for f in decode(r)))]
-        run.record(Resumed(row.run_id, row.parent_run_id, row.at))
+        run.note(Resumed(row.run_id, row.parent_run_id, row.at))
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
         frame.t0 = row.at
         frame.input = opened.input
@@ -321,6 +323,8 @@ class _Drive:
         """The root call, and the end of the run."""
         tell_start(frame)
         try:
+            if run.halt is not None:
+                raise Halt
             outcome = await execute(frame, self.runnable, values)
         except Halt:
             outcome = Outcome(RunStatus("cancelled", "interrupted"))
@@ -380,10 +384,22 @@ class _Drive:
         return event
 
     def refusal(self, refusal: Refused) -> OutputEvent:
-        status, t = refusal.status, now()
-        error = None
+        """The OUTPUT of a call that was refused."""
+        status, error = refusal.status, None
         if status.code == "error":
             error = {"type": "ResumeRejected", "message": str(refusal), "traceback": None}
+        metadata: dict[str, Any] = {"receipts": refusal.receipts}
+        if self._waiting:
+            metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in self._waiting]
+        event = self._aside(status, error, metadata, None if error is None else ResumeRejected(str(refusal), refusal.receipts))
+        self.stream.put(event)
+        return event
+
+    def _aside(
+        self, status: RunStatus, error: dict[str, Any] | None, metadata: dict[str, Any], cause: BaseException | None
+    ) -> OutputEvent:
+        """An OUTPUT of a call that came to no run."""
+        t = now()
         event = OutputEvent._of(
             {
                 "type": "OUTPUT",
@@ -399,11 +415,10 @@ class _Drive:
                 "t0": t,
                 "t1": t,
                 "usage": {},
-                "metadata": {"receipts": refusal.receipts},
+                "metadata": metadata,
             }
         )
-        self.stream.put(event)
-        return event
+        return event if cause is None else with_cause(event, cause)
 
     # -- checks ------------------------------------------------------------------------------------------------------
 

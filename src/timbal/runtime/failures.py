@@ -5,6 +5,8 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
+from ..types.json_value import json_value
+
 #: How much of a traceback is kept, in characters: its end says the most.
 TRACEBACK_CHARACTERS = 8000
 
@@ -20,7 +22,16 @@ def describe(error: BaseException, *, with_class: bool = False) -> dict[str, Any
     told: dict[str, Any] = {"type": kind.__name__, "message": clean(message), "traceback": clean(trace)}
     if with_class:
         told["class"] = f"{kind.__module__}:{kind.__qualname__}"
+        told["args"] = [_plain(argument) for argument in error.args]
+        told["state"] = {name: _plain(value) for name, value in vars(error).items() if name != "__notes__"}
     return told
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return json_value(value)
+    except TypeError:
+        return clean(repr(value))
 
 
 def public(error: dict[str, Any]) -> dict[str, Any]:
@@ -34,7 +45,7 @@ def clean(text: str) -> str:
 
 
 def revive(told: dict[str, Any]) -> Exception | None:
-    """The exception of a described one, where its class can be imported and takes a message."""
+    """The exception of a described one, where its class can be imported. It is put together without its `__init__`."""
     from importlib import import_module
 
     module, _, name = told.get("class", "").partition(":")
@@ -42,8 +53,11 @@ def revive(told: dict[str, Any]) -> Exception | None:
         found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-        if isinstance(found, type) and issubclass(found, Exception):
-            return found(told["message"])
+        if not (isinstance(found, type) and issubclass(found, Exception)):
+            return None
+        error = found.__new__(found)
+        error.args = tuple(told.get("args", ()))
+        vars(error).update(told.get("state", {}))
     except Exception:
         return None
-    return None
+    return error

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 #: How long an operation that can't be told apart waits while nothing else of its call moves (contract section 4).
 HOLD_SECONDS = 1.0
-#: How long a question may stay unpublished in a handler that swallowed its signal and works on.
-PUBLISH_SECONDS = 0.05
 
 
 class Failure(NamedTuple):
@@ -34,6 +32,7 @@ class Failure(NamedTuple):
 
     fact: Returned
     error: BaseException
+    scope: Scope
 
 
 class Unsure(NamedTuple):
@@ -61,6 +60,10 @@ class Frame(Scope):
     asked: list[Asked] | tuple[()] = ()
     #: Suspends in tasks that match no record while records of their name are unclaimed.
     unsure: list[Unsure] | tuple[()] = ()
+    #: Sync steps in tasks that match no record while records of their name are unclaimed, and those of the execution
+    #: before for which that was cleared up.
+    held: list[tuple[str, str, str]] | tuple[()] = ()
+    cleared: frozenset[str] = frozenset()
     #: Operations that failed since the last one began, and those whose failure is recorded.
     failures: list[Failure] | tuple[()] = ()
     recorded_failures: list[Failure] | tuple[()] = ()
@@ -135,6 +138,8 @@ class Frame(Scope):
 
     def delta(self, item: dict[str, Any]) -> None:
         """Tell the listeners of a piece of output, unless an earlier execution of this call has told it."""
+        if self.kind == "step" and self.parent is not None:
+            return self.parent.delta(item)
         self.emitted += 1
         if self.emitted > self.skip:
             run, parent = self.run, self.parent
@@ -190,19 +195,17 @@ class Frame(Scope):
             return scope
         scope = Branch(self, scope, here)
         current.set(scope)
-        if self.snapshot is not None and (here not in self.snapshot or self._signal_went_through_here()):
-            scope.pausing = True
+        if self.snapshot is not None:
+            scope.pausing = self._came_after_the_signal(here)
         return scope
 
-    def _signal_went_through_here(self) -> bool:
-        """Whether code that is now on the stack has caught the signal of a question (see `latch`)."""
-        import sys
+    def _came_after_the_signal(self, here: object) -> bool:
+        """Whether the code of a new task or thread was started by code that has caught the signal of a question."""
+        if not isinstance(here, int):
+            return here not in (self.snapshot or ()) or self._signal_went_through(_stack())
+        return any(self._signal_went_through(_awaiting(task)) for task in self.snapshot or ())
 
-        stack = set()
-        frame = sys._getframe()
-        while frame is not None:
-            stack.add(frame)
-            frame = frame.f_back  # type: ignore[assignment]
+    def _signal_went_through(self, stack: set[Any]) -> bool:
         for signal in self.signals:
             trace = signal.__traceback__
             while trace is not None:
@@ -213,7 +216,8 @@ class Frame(Scope):
 
     def _place(self, scope: Scope, kind: str, name: str, what: Callable[[], str]) -> Recalled | Held:
         """Recognise an operation; raises `Halt` when the handler does not follow what was recorded."""
-        self._record_failures()
+        if self.failures:
+            self._record_failures(scope)
         self.moved += 1
         if scope is not self:
             return self.recall.spawned(kind, name, what())
@@ -238,21 +242,23 @@ class Frame(Scope):
             "where arguments differ each time, name the operation with key="
         )
 
-    def _record_failures(self) -> None:
-        """The handler goes on after operations that failed: their failures are its past now."""
-        if self.failures:
-            for failure in self.failures:
+    def _record_failures(self, scope: Scope) -> None:
+        """The code in `scope` goes on after operations of it, or of tasks it started, failed: that is its past now."""
+        left = []
+        for failure in self.failures:
+            if _started(scope, failure.scope):
                 self.run.record(failure.fact)
-            self.recorded_failures = [*self.recorded_failures, *self.failures]
-            self.failures = ()
+                self.recorded_failures = [*self.recorded_failures, failure]
+            else:
+                left.append(failure)
+        self.failures = left
 
     def reopen_failures(self, error: BaseException) -> None:
-        """The handler ended with `error`: recorded failures that it comes from are to be tried again (contract 4)."""
-        if self.recorded_failures:
-            causes = _tree(error)
-            for failure in self.recorded_failures:
-                if failure.error in causes:
-                    self.run.record(Reopened(failure.fact.key))
+        """The handler ended with `error`, which came from a task: what failed there was not caught, so it is open again."""
+        causes = _tree(error) if self.recorded_failures else []
+        for failure in self.recorded_failures:
+            if failure.scope is not self and any(failure.error is cause for cause in causes):
+                self.run.record(Reopened(failure.fact.key))
 
     # -- suspend -----------------------------------------------------------------------------------------------------
 
@@ -293,37 +299,46 @@ class Frame(Scope):
 
     def _ask(self, scope: Scope, key: str, ask: Ask, payload: dict[str, Any], round: int = 0) -> Pause:
         """Open a question. It becomes durable, then public, when the call pauses."""
-        run = self.run
+        run, call = self.run, self
+        while call.kind == "step" and call.parent is not None:
+            call = call.parent
         schema = ask.response_schema
         if ask.response_type is not None and schema is None:
             schema = codec_of(ask.response_type).json_schema
         at = run.clock()
-        count = run.ledger.count_equal(self.path, payload, self.tool_call_id)
-        fact = Asked(
+        with run.asking:
+            fact = self._question(call, key, ask, payload, schema, at, round)
+            run.open_question(self, fact)
+            self.asked = [*self.asked, fact]
+        return self.latch(scope, Pause())
+
+    def _question(
+        self, call: Frame, key: str, ask: Ask, payload: dict[str, Any], schema: dict[str, Any] | None, at: int, round: int
+    ) -> Asked:
+        run = self.run
+        count = run.ledger.count_equal(call.path, payload, call.tool_call_id)
+        return Asked(
             key,
-            interaction_id(self.path, payload, self.tool_call_id, count),
+            interaction_id(call.path, payload, call.tool_call_id, count),
             run.id,
-            self.path,
-            self.call_id,
+            call.path,
+            call.call_id,
             ask.kind,
-            self.name,
+            call.name,
             payload,
             at,
             run.parent_id,
-            self.parent_call_id,
-            self.kind,
-            self.tool_call_id,
+            call.parent_call_id,
+            call.kind,
+            call.tool_call_id,
             schema,
             ask.response_type is not None,
             None if ask.expires_in is None else at + _milliseconds(ask.expires_in),
             {"default": json_value(ask.on_expiry.value, "on_expiry")} if isinstance(ask.on_expiry, Default) else ask.on_expiry,
-            ask.audience,
+            None if ask.audience is None else list(ask.audience),
             count,
             round,
         )
-        self.run.open_question(self, fact)
-        self.asked = [*self.asked, fact]
-        return self.latch(scope, Pause())
 
     def latch(self, scope: Scope, signal: Pause) -> Pause:
         """From here on this task, and those that started it, only pause, whatever they do with the signal.
@@ -338,19 +353,10 @@ class Frame(Scope):
         if scope is not self:
             self.signals = [*self.signals, signal]
             if self.snapshot is None:
-                self.snapshot = _tasks()
+                self.snapshot = WeakSet(asyncio.all_tasks(self.run.loop))
         if self._timer is None and not self.closed:
-            self._timer = self.run.soon(self._publish_later)
+            self._timer = self.run.unless_ended_soon(self)
         return signal
-
-    def _publish_later(self) -> None:
-        """The handler has not ended with the signal: it may have swallowed it, and work on for long."""
-        if not self.closed:
-            self._timer = self.run.loop.call_later(PUBLISH_SECONDS, self._publish)
-
-    def _publish(self) -> None:
-        if not self.closed:
-            self.run.spawn(self.run.flush())
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -359,7 +365,12 @@ class Frame(Scope):
         name = _step_name(step)
         place = self._place(scope, "step", name, lambda: _step_digest(step, name))
         if isinstance(place, Held):
-            raise self._refuse_unsure("step", name, place.unclaimed)
+            what = _step_digest(step, name)
+            if place.segment not in self.cleared:
+                # A sync step can't wait. It ends this execution of the handler; the next one comes when it can be told.
+                self.held = [*self.held, ("step", name, what)]
+                raise self.latch(scope, Pause())
+            place = self.recall.fresh("step", name, what)
         key = child(self.key, place.segment)
         frame, replay = self._begin(key, name)
         if replay is not None:
@@ -370,7 +381,7 @@ class Frame(Scope):
             frame.home = home()
             fact, value = self._returned(frame, step, step.function(*step.args, **step.kwargs))
         except Exception as error:
-            raise self._failed(frame, error) from None
+            raise self._failed(frame, error, scope) from None
         finally:
             current.reset(token)
             self.left()
@@ -387,10 +398,10 @@ class Frame(Scope):
         if replay is not None:
             return self._replay(replay, step)
         if scope is self:
-            return await self._perform_step(frame, step)
-        return await self.shielded(self._perform_step(frame, step))
+            return await self._perform_step(frame, step, scope)
+        return await self.shielded(self._perform_step(frame, step, scope))
 
-    async def _perform_step(self, frame: Frame, step: Step) -> Any:
+    async def _perform_step(self, frame: Frame, step: Step, scope: Scope) -> Any:
         token = current.set(frame)
         self.running += 1
         try:
@@ -399,7 +410,7 @@ class Frame(Scope):
             self.run.record(fact)
             await self.run.flush()
         except Exception as error:
-            raise self._failed(frame, error) from None
+            raise self._failed(frame, error, scope) from None
         finally:
             current.reset(token)
             self.left()
@@ -427,22 +438,21 @@ class Frame(Scope):
         fact = Returned(frame.key, frame.call_id, frame.name, "step", frame.t0, self.run.clock(), output)
         return fact, codec.load(output) if codec else output
 
-    def _failed(self, frame: Frame, error: Exception) -> Exception:
-        """A step raised: the failure is kept aside until the handler goes on."""
+    def _failed(self, frame: Frame, error: Exception, scope: Scope) -> Exception:
         frame.closed = True
         told = describe(error, with_class=True)
         fact = Returned(frame.key, frame.call_id, frame.name, "step", frame.t0, self.run.clock(), error=told)
-        self.fail(Failure(fact, error))
+        self.fail(fact, error, scope)
         return error
 
-    def fail(self, failure: Failure) -> None:
-        """Keep a failure aside."""
-        self.failures = [*self.failures, failure]
+    def fail(self, fact: Returned, error: BaseException, scope: Scope) -> None:
+        """An operation raised: its failure is kept aside until the handler goes on."""
+        self.failures = [*self.failures, Failure(fact, error, scope)]
 
     def _replay(self, recorded: Returned, step: Step) -> Any:
         if recorded.error is not None:
             error = revive(recorded.error) or StepFailed(recorded.error["type"], recorded.error["message"])
-            self.recorded_failures = [*self.recorded_failures, Failure(recorded, error)]
+            self.recorded_failures = [*self.recorded_failures, Failure(recorded, error, self)]
             raise error
         codec = return_codec(step.function)
         return codec.load(recorded.output) if codec else recorded.output
@@ -529,7 +539,28 @@ class Frame(Scope):
                 self._ask(self, key, ask, payload)
             elif question.settled is None:
                 self.asked = [*self.asked, question.asked]
+        if self.held and not self.asked:
+            self.cleared = frozenset([await self._clear(*one) for one in self.held])
         self.close()
+
+    async def _clear(self, kind: str, name: str, what: str) -> str:
+        """Wait until the records that a held operation might have been are claimed by others; gives its segment."""
+        while True:
+            place = self.recall.spawned(kind, name, what)
+            if not isinstance(place, Held):
+                return place.segment
+            if not await self._next_move():
+                raise self._refuse_unsure(kind, name, place.unclaimed)
+
+    def again(self) -> Frame:
+        """The frame of another execution of this handler in the same run, over what is recorded by now."""
+        ledger = self.run.ledger
+        ledger.take_stock(self.key)
+        frame = Frame(self.run, self.key, self.path, self.name, self.kind, self.call_id, self.parent)
+        frame.t0, frame.input, frame.tool_call_id = self.t0, self.input, self.tool_call_id
+        frame.home, frame.tell, frame.usage = self.home, self.tell, self.usage
+        frame.skip, frame.cleared = max(self.skip, self.emitted), self.cleared
+        return frame
 
     def close(self) -> None:
         """No operation is taken any more."""
@@ -540,6 +571,13 @@ class Frame(Scope):
     def called(self) -> Called:
         """The fact that this call is under way."""
         return Called(self.key, self.call_id, self.name, self.kind, self.t0, max(self.emitted, self.skip))
+
+
+def _started(scope: Scope, other: Scope | None) -> bool:
+    """Whether code in `scope` started what runs in `other`, or is the same."""
+    while other is not None and other is not scope:
+        other = other.parent_scope
+    return other is scope
 
 
 def _payload(ask: Ask) -> dict[str, Any]:
@@ -553,6 +591,18 @@ def _payload(ask: Ask) -> dict[str, Any]:
         raise TypeError(f"suspend() takes a dict as its payload, not {type(ask.payload).__name__}: it is what a front end renders")
     if not isinstance(ask.kind, str) or not ask.kind:
         raise TypeError("suspend(kind=) is a name, such as 'ask_user'")
+    json_value(ask.kind, "kind")
+    if ask.response_schema is not None and (ask.response_type is not None or not isinstance(ask.response_schema, dict)):
+        raise TypeError("suspend() takes a response_schema (a dict, advice for the client) or a response_type (enforced)")
+    if ask.response_schema is not None:
+        json_value(ask.response_schema, "response_schema")
+    if ask.audience is not None and not (
+        isinstance(ask.audience, list | tuple) and all(isinstance(one, str) for one in ask.audience)
+    ):
+        raise TypeError(f"suspend(audience=) is a list such as ['user:ada', 'role:finance'], not {ask.audience!r}")
+    json_value(ask.audience, "audience")
+    if ask.key is not None and not isinstance(ask.key, str):
+        raise TypeError(f"suspend(key=) is a str, not {type(ask.key).__name__}")
     if ask.on_expiry not in ("cancel", "raise") and not isinstance(ask.on_expiry, Default):
         raise TypeError("suspend(on_expiry=) is 'cancel', 'raise' or Default(value)")
     result: dict[str, Any] = json_value(payload, "payload")
@@ -576,11 +626,26 @@ def _step_digest(step: Step, name: str) -> str:
         raise TypeError(f"{error}. In tasks, a step is known by its arguments: name it with @step(key=...)") from None
 
 
-def _tasks() -> WeakSet[Any]:
-    try:
-        return WeakSet(asyncio.all_tasks())
-    except RuntimeError:
-        return WeakSet()
+def _stack() -> set[Any]:
+    """The frames of the running code, up to its task."""
+    import sys
+
+    frame = sys._getframe(1)
+    found = set()
+    while frame is not None:
+        found.add(frame)
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+def _awaiting(task: Any) -> set[Any]:
+    """The frames of a task that is waiting."""
+    found: set[Any] = set()
+    work = task.get_coro()
+    while work is not None and hasattr(work, "cr_frame"):
+        found.add(work.cr_frame)
+        work = work.cr_await
+    return found
 
 
 def _tree(error: BaseException) -> list[BaseException]:

@@ -13,7 +13,7 @@ from ..types.approval import Principal
 from ..types.events import Event, OutputEvent
 from ..types.json_value import json_value
 from .call import nested
-from .drive import drive
+from .drive import cancel, drive
 from .eager import start
 from .run import Run, new_id
 from .stream import EventStream
@@ -51,6 +51,7 @@ class RunHandle:
     _outer: Frame | None = None
     _output: OutputEvent | None = None
     _paused = False
+    _claimed: tuple[Scope, Recalled | Held] | None = None
 
     def __init__(self, runnable: Runnable, given: Given) -> None:
         self._runnable = runnable
@@ -105,12 +106,20 @@ class RunHandle:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
+    def claim(self) -> None:
+        """Take the call's place among the operations of the handler that is running, before another thread performs it."""
+        scope = current.get()
+        if isinstance(scope, Scope):
+            self._claimed = scope.frame.begin_call(self._runnable.kind, self._runnable.name, self._digest)
+
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
         scope = current.get()
         if scope is None:
             self._task = start(drive(self))
+            if self._run is not None:
+                self._run.begun()
         elif isinstance(scope, Scope):
             self._start_nested(scope.frame)
         else:
@@ -125,6 +134,9 @@ class RunHandle:
 
     async def _end(self, reason: str | None, *, final: bool) -> None:
         if self._stream.closed:
+            output = self._stream.output
+            if final and output is not None and output.pending:
+                await cancel(self._runnable, output.run_id, reason)
             return
         self._stop = (reason, final)
         if self._task is None:
@@ -146,7 +158,7 @@ class RunHandle:
         if taken:
             raise TypeError(f"{target.name} is called inside a handler: it belongs to that run and takes no {', '.join(taken)}")
         self._outer = frame
-        scope, place = frame.begin_call(target.kind, target.name, self._digest)
+        scope, place = self._claimed or frame.begin_call(target.kind, target.name, self._digest)
         self._task = start(self._nested(frame, scope, place))
         frame.run.keep(self._task)
 
@@ -156,7 +168,7 @@ class RunHandle:
         run.busy += strand
         try:
             segment = await frame.sure(place, target.kind, target.name, self._digest)
-            outcome = await nested(frame, target, segment, self._given.arguments, stream.put)
+            outcome = await nested(frame, scope, target, segment, self._given.arguments, stream.put)
             if outcome.paused:
                 frame.asked = [*frame.asked, *outcome.asked]
                 self._paused = True
@@ -178,7 +190,7 @@ class RunHandle:
             raise TypeError(f"{error}. In tasks, a call is known by its input, so it must be JSON") from None
 
     async def _collect_nested(self) -> OutputEvent:
-        while self._output is None or not self._stream.closed:
+        while True:
             try:
                 event = await self._stream.next()
             except StopAsyncIteration:

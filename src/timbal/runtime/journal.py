@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from ..core.codec import encode
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 class Journal:
     """Collects facts and held events; a flush commits the facts as one record and then lets the events go.
 
-    Commits take effect in the order of submission. `on_stop` is called with the reason when the store says that somebody
+    Handlers' threads add to it, too. Commits take effect in the order of submission. `on_stop` is called with the reason when the store says that somebody
     asked this execution to stop; `on_failure` with the error, before anybody who waits for the commit hears of it.
     """
 
-    __slots__ = ("_asked", "_events", "_facts", "_last", "_on_failure", "_on_stop", "_opened", "_store", "lease")
+    __slots__ = ("_asked", "_events", "_facts", "_last", "_lock", "_notes", "_on_failure", "_on_stop", "_opened", "_store", "lease")
 
     def __init__(
         self,
@@ -34,21 +35,28 @@ class Journal:
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self.lease = lease
+        self._lock = RLock()
         self._store = store
         self._on_stop = on_stop
         self._on_failure = on_failure
         self._opened: Opened | None = None
         self._facts: list[Fact] = []
+        self._notes: tuple[Fact, ...] = ()
         self._asked: list[Asked] = []
         self._events: list[tuple[Tell, Event]] = []
         self._last: Future[str | None] = COMMITTED
 
     def add(self, fact: Fact) -> None:
         """Take a fact; the next flush makes it durable."""
-        if type(fact) is Asked:
-            self._asked.append(fact)
-        else:
-            self._facts.append(fact)
+        with self._lock:
+            if type(fact) is Asked:
+                self._asked.append(fact)
+            else:
+                self._facts.append(fact)
+
+    def note(self, fact: Fact) -> None:
+        """Take a fact that is not worth a commit of its own: it goes with the next one."""
+        self._notes = (*self._notes, fact)
 
     def open(self, fact: Opened) -> None:
         """The execution begins with the next flush."""
@@ -57,27 +65,31 @@ class Journal:
 
     def hold(self, tell: Tell, event: Event) -> None:
         """Take an event that speaks of facts added before it; it is told with the next flush."""
-        self._events.append((tell, event))
+        with self._lock:
+            self._events.append((tell, event))
 
     def flush(self, ended: Ended | None = None, settled: Sequence[Settlement] = ()) -> Awaitable[None] | None:
         """Make everything so far durable. Gives what is to be awaited, which raises `StoreError`, or None when it is.
 
         An end gives the lease back.
         """
-        future = self._submit(ended, settled)
+        with self._lock:
+            future = self._submit(ended, settled)
+            events = self._events
+            if events:
+                self._events = []
         if future is not COMMITTED:
-            events, self._events = self._events, []
             return self._wait(future, events)
-        if self._events:
-            events, self._events = self._events, []
-            for tell, event in events:
-                tell(event)
+        for tell, event in events:
+            tell(event)
         return None
 
     def flush_here(self) -> None:
         """The same, blocking this thread: for sync steps, which can't await."""
-        events, self._events = self._events, []
-        self._released(events, self._submit(None, ()).result())
+        with self._lock:
+            future = self._submit(None, ())
+            events, self._events = self._events, []
+        self._released(events, future.result())
 
     async def _wait(self, future: Future[str | None], events: list[tuple[Tell, Event]]) -> None:
         self._released(events, await wait(future))
@@ -88,12 +100,12 @@ class Journal:
         if not facts and not asked and ended is None:
             return self._last
         record = b""
-        if facts:
-            record = encode(facts)
-            self._facts = []
+        if facts or self._notes:
+            record = encode((*self._notes, *facts) if self._notes else facts)
+            self._facts, self._notes = [], ()
         rows: Sequence[QuestionRow] = ()
         if asked:
-            rows = [QuestionRow(f.id, f.name, f.expires_at, encode((f,))) for f in asked]
+            rows = [QuestionRow(f.id, f.name, f.at, f.expires_at, encode((f,))) for f in asked]
             self._asked = []
         opened, self._opened = self._opened, None
         self._last = future = self._store.commit(self.lease, record, opened, rows, ended, settled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from threading import get_ident
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
 import uuid_utils
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ..types.message import Message
     from .call import Outcome
     from .frame import Frame
+
+
+#: How long a question may stay unpublished in a handler that swallowed its signal and works on.
+PUBLISH_SECONDS = 0.05
 
 
 def now() -> int:
@@ -58,6 +62,9 @@ class Run:
     busy = 1
     #: What runs beside the root's own task.
     tasks: set[asyncio.Future[Any]] | frozenset[Any] = frozenset()
+    #: Whether the run is still in the step with which it began, inside the call of whoever started it.
+    first_step = True
+    _asking: tuple[Frame, ...] = ()
     #: What was said in this conversation before this execution.
     history: Sequence[Message] = ()
     labels: dict[str, str]
@@ -74,6 +81,8 @@ class Run:
         self.task = asyncio.current_task()
         self.loop = asyncio.get_running_loop()
         self._thread = get_ident()
+        #: Held while a question is given its number and asked: handlers' threads ask at the same time.
+        self.asking = Lock()
         self.journal = Journal(store, lease, self._stopped_by_store, self.stop_with)
         lease.holder = self
 
@@ -89,6 +98,11 @@ class Run:
         self.ledger.apply(fact)
         self.journal.open(fact)
 
+    def note(self, fact: Fact) -> None:
+        """As `record`; it becomes durable with whatever comes next."""
+        self.ledger.apply(fact)
+        self.journal.note(fact)
+
     def open_question(self, frame: Frame, fact: Asked) -> None:
         self.record(fact)
         frame.count("suspends:required")
@@ -98,6 +112,27 @@ class Run:
         """Make everything so far durable, and tell what speaks of it."""
         if (work := self.journal.flush()) is not None:
             await work
+
+    def unless_ended_soon(self, frame: Frame) -> asyncio.Handle | None:
+        """Publish what a handler has asked, should it swallow the signal and work on; gives what calls that off."""
+        if not self.first_step:
+            return self.soon(lambda: self._publish_later(frame))
+        self._asking = (*self._asking, frame)
+        return None
+
+    def begun(self) -> None:
+        """The first step is over: the run goes on in turns of the loop, or has ended."""
+        self.first_step = False
+        for frame in self._asking:
+            self._publish_later(frame)
+
+    def _publish_later(self, frame: Frame) -> None:
+        if not frame.closed:
+            self.loop.call_later(PUBLISH_SECONDS, self._publish, frame)
+
+    def _publish(self, frame: Frame) -> None:
+        if not frame.closed:
+            self.spawn(self.flush())
 
     # -- stopping ----------------------------------------------------------------------------------------------------
 
@@ -178,10 +213,10 @@ class Run:
             if isinstance(self.halt, Stopped) and self.halt.final:
                 settled = self._cancel_questions(frame, self.halt.reason)
         if status.paused:
-            if frame.emitted:
-                self.record(frame.called())
             seen = ledger.seen_by_open_calls() or None
             output, dumped, form = pause_output(ledger.open_questions[0].asked), None, None
+        if frame.emitted and status.code != "success":
+            self.record(frame.called())
         t1 = self.clock()
         fact = Ended(self.id, status.code, t1, status.reason, status.message, dumped, form, error, frame.usage, seen)
         self.record(fact)
@@ -245,6 +280,10 @@ def output_event(
             "metadata": metadata,
         }
     )
-    if cause is not None:
-        object.__setattr__(event, "_cause", cause)
+    return event if cause is None else with_cause(event, cause)
+
+
+def with_cause(event: OutputEvent, cause: BaseException) -> OutputEvent:
+    """The event, with the exception that `raise_for_status()` raises."""
+    object.__setattr__(event, "_cause", cause)
     return event

@@ -40,12 +40,17 @@ def open_store(store: Any) -> Any:
         if not hasattr(store, "commit"):
             raise TypeError(f"store= is a store object or a URL such as 'sqlite:///runs.db', not {type(store).__name__}")
         return store
-    if store == "memory://":
+    if check_url(store) == "memory://":
         return _memory()
-    scheme, _, path = store.partition(":///")
-    if scheme == "sqlite" and path:
-        return _sqlite(os.path.abspath(path), os.getpid())
-    raise ValueError(f"a store URL is 'sqlite:///<file>' (four slashes for an absolute path) or 'memory://', not {store!r}")
+    return _sqlite(os.path.abspath(store.partition(":///")[2]), os.getpid())
+
+
+def check_url(url: str) -> str:
+    """The URL, if it names a kind of store; raises `ValueError`."""
+    scheme, _, path = url.partition(":///")
+    if url == "memory://" or (scheme == "sqlite" and path):
+        return url
+    raise ValueError(f"a store URL is 'sqlite:///<file>' (four slashes for an absolute path) or 'memory://', not {url!r}")
 
 
 def default_store() -> Any:

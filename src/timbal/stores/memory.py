@@ -194,7 +194,7 @@ class MemoryStore(BaseStore):
     def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:
         wanted = set(ids)
         with self._lock:
-            found = [e.run_id for e, q in self._open.values() if q.row.id in wanted and e.runnable == runnable]
+            found = [e.run_id for e, q in self._open.values() if q.row.name in wanted and e.runnable == runnable]
         return Ready(list(dict.fromkeys(found)))
 
     def _open_questions(
@@ -280,7 +280,7 @@ class _Execution:
         return newest if newest.run_id == run_id else next(run for run in self.runs if run.run_id == run_id)
 
     def question(self, id: str) -> _Question | None:
-        return next((q for q in self.questions if q.row.id == id), None)
+        return next((q for q in self.questions if q.row.name == id), None)
 
     def held_by(self) -> Lease | None:
         """The lease, if its holder is still there."""

@@ -1,5 +1,5 @@
--- Version 1. Times are Unix milliseconds. A row is only ever added or settled; `executions` holds the one thing that
--- changes hands: the lease.
+-- Version 1. Times are Unix milliseconds. Rows are only ever added or settled; the lease in `executions` changes hands.
+-- What belongs to an execution lies together: its ids are the execution's, shifted by 20 bits, plus a position.
 
 CREATE TABLE executions (
     id          INTEGER PRIMARY KEY,
@@ -17,7 +17,7 @@ CREATE TABLE executions (
 CREATE TABLE runs (
     id          TEXT PRIMARY KEY,
     execution   INTEGER NOT NULL,
-    parent      TEXT,
+    parent      TEXT,                   -- the run that it goes on from; NULL: the execution's first
     status      TEXT,                   -- NULL: running
     reason      TEXT,
     t0          INTEGER NOT NULL,
@@ -28,22 +28,18 @@ CREATE INDEX runs_of_execution ON runs (execution) WHERE parent IS NOT NULL;
 
 CREATE TABLE facts (
     id          INTEGER PRIMARY KEY,
-    execution   INTEGER NOT NULL,
     body        TEXT NOT NULL           -- JSON array of facts
 );
 
-CREATE INDEX facts_of_execution ON facts (execution);
-
 CREATE TABLE questions (
-    number      INTEGER PRIMARY KEY,
-    execution   INTEGER NOT NULL,
-    id          TEXT NOT NULL,
+    id          INTEGER PRIMARY KEY,
+    name        TEXT NOT NULL,          -- the interaction id
     kind        TEXT NOT NULL,
+    asked_at    INTEGER NOT NULL,
     due_at      INTEGER,
     body        TEXT NOT NULL,          -- its `asked` fact
     settled     TEXT                    -- its `settled` fact; NULL: open. Set once, in the statement that decides a race
 );
 
-CREATE INDEX questions_of_execution ON questions (execution);
-CREATE INDEX open_questions ON questions (id) WHERE settled IS NULL;
+CREATE INDEX open_questions ON questions (asked_at, id, name) WHERE settled IS NULL;
 CREATE INDEX questions_due ON questions (due_at) WHERE settled IS NULL AND due_at IS NOT NULL;

@@ -12,24 +12,38 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from .base import LEASE_SECONDS, BaseStore, RunInfo
 from .waiting import wait
-from .worker import Worker
+from .worker import BUSY_SECONDS, Worker
 
 T = TypeVar("T")
 
 APPLICATION_ID = 0x54494D42  # "TIMB" in the file's header: the file is ours
 SCHEMA_VERSION = 1
 
+#: Ids of facts and questions: the execution's, shifted, plus a position up to TOP.
+SHIFT = 20
+TOP = (1 << SHIFT) - 1
+
+_ADD_FACT = "INSERT INTO facts SELECT coalesce(max(id) + 1, ?), ? FROM facts WHERE id BETWEEN ? AND ?"
+_ADD_QUESTION = (
+    "INSERT INTO questions (id, name, kind, asked_at, due_at, body)"
+    " SELECT coalesce(max(id) + 1, ?), ?, ?, ?, ?, ? FROM questions WHERE id BETWEEN ? AND ?"
+)
+#: The statement that decides a race: who sets it first has won.
+_SETTLE = "UPDATE questions SET settled = ? WHERE id BETWEEN ? AND ? AND name = ? AND settled IS NULL"
+
 #: How often another process's changes are looked for while somebody waits for them, in seconds.
 POLL_SECONDS = 0.01
 #: How often a store that holds leases looks whether its holders are asked to stop, in seconds.
 WATCH_SECONDS = 0.5
+#: How often a store without work looks, in seconds: it has nothing to look for.
+IDLE_SECONDS = 3600.0
 
 
 class SqliteStore(BaseStore):
@@ -37,7 +51,7 @@ class SqliteStore(BaseStore):
 
     `synchronous="full"`: what is reported is on the disk, through a power loss too; `"normal"` trades that for speed.
     `lease_seconds`: after so long without a sign of life another run may take an execution over; where its process was
-    on this host and is gone, at once. Raises `StoreError` at the first use when the file is not ours or can't be used.
+    on this host and is gone, at once. Raises `StoreError` when the file is not ours or can't be used.
     """
 
     def __init__(
@@ -58,7 +72,7 @@ class SqliteStore(BaseStore):
     def _open_worker(self) -> None:
         self._pid = os.getpid()
         self._desk = _Desk(self.path, self._synchronous, self._lease_ms)
-        self._worker = Worker(self._desk.connect, self._desk.tick, self._desk.explain)
+        self._worker = Worker(self._desk.connect(), self._desk.tick, self._desk.explain)
         self._finalizer = weakref.finalize(self, self._worker.close)
         self._finalizer.atexit = False
 
@@ -161,23 +175,27 @@ class _Desk:
         folder = os.path.dirname(self._path)
         if not os.path.isdir(folder):
             raise StoreError(f"{self._path} can't be opened: the folder {folder} does not exist; make it first")
-        db = sqlite3.connect(self._path, timeout=30.0, isolation_level=None, check_same_thread=False)
+        db = None
         try:
+            db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             self._check(db)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute(f"PRAGMA synchronous={self._synchronous}")
             self._create(db)
-        except BaseException:
-            db.close()
-            raise
-        self._data_version = _data_version(db)
+            db.execute("PRAGMA busy_timeout=0")  # from here on the worker waits, so that an event loop never does
+            self._data_version = _data_version(db)
+        except Exception as error:
+            if db is not None:
+                db.close()
+            raise error if isinstance(error, StoreError) else self.explain(error) from error
         return db
 
     def _check(self, db: sqlite3.Connection) -> bool:
         """Whether the file holds our tables; raises `StoreError` when it is somebody else's or newer."""
-        (app,) = db.execute("PRAGMA application_id").fetchone()
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        app, version, tables = db.execute(
+            "SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_master)"
+            " FROM pragma_application_id a, pragma_user_version v"
+        ).fetchone()
         if app == 0 and tables == 0:
             return False
         if app != APPLICATION_ID:
@@ -199,8 +217,10 @@ class _Desk:
                     db.execute(statement)
                 db.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-        finally:
             db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
 
     def explain(self, error: Exception) -> StoreError:
         """A `StoreError` that says what this means for whoever runs the program."""
@@ -234,39 +254,49 @@ class _Desk:
         stop = None
         if opened is not None:
             self._open(db, lease, opened)
+        elif ended is not None:
+            self._give_back(db, lease, ended)
         else:
-            row = db.execute("SELECT fence, stop FROM executions WHERE id = ?", (lease.ref,)).fetchone()
-            if row is None or row[0] != lease.fence:
-                self._leases.pop(lease.ref, None)
-                raise LeaseLost("the run was taken over by another one, or erased; what it had not committed does not count")
-            stop = row[1]
+            stop = self._check_lease(db, lease)
+        base = lease.ref << SHIFT
         if record:
-            db.execute("INSERT INTO facts (execution, body) VALUES (?, ?)", (lease.ref, record.decode()))
+            db.execute(_ADD_FACT, (base, record.decode(), base, base + TOP))
         for q in questions:
-            db.execute(
-                "INSERT INTO questions (execution, id, kind, due_at, body) VALUES (?, ?, ?, ?, ?)",
-                (lease.ref, q.id, q.kind, q.due_at, q.body.decode()),
-            )
+            db.execute(_ADD_QUESTION, (base, q.name, q.kind, q.asked_at, q.due_at, q.body.decode(), base, base + TOP))
         for s in settlements:
-            db.execute(
-                "UPDATE questions SET settled = ? WHERE execution = ? AND id = ? AND settled IS NULL",
-                (s.body.decode(), lease.ref, s.id),
-            )
-        if ended is not None:
-            db.execute("UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ?", (lease.ref,))
-            db.execute(
-                "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?",
-                (ended.code, ended.reason, ended.at, ended.run_id),
-            )
-            self._leases.pop(lease.ref, None)
-            self._changed(lease.ref)
-            return None
-        return str(stop) if stop is not None else None
+            db.execute(_SETTLE, (s.body.decode(), base, base + TOP, s.id))
+        if ended is not None and opened is not None:
+            self._give_back(db, lease, ended)
+        return stop
+
+    def _check_lease(self, db: sqlite3.Connection, lease: Lease) -> str | None:
+        """The reason when the holder is asked to stop; raises `LeaseLost`."""
+        row = db.execute("SELECT fence, stop FROM executions WHERE id = ?", (lease.ref,)).fetchone()
+        if row is None or row[0] != lease.fence:
+            self._lost(lease)
+        stop: str | None = row[1]
+        return stop
+
+    def _lost(self, lease: Lease) -> NoReturn:
+        if self._leases.get(lease.ref) is lease:
+            del self._leases[lease.ref]
+        raise LeaseLost("the run was taken over by another one, or erased; what it had not committed does not count")
+
+    def _give_back(self, db: sqlite3.Connection, lease: Lease, ended: Ended) -> None:
+        kept = db.execute(
+            "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ? AND fence = ?",
+            (lease.ref, lease.fence),
+        ).rowcount
+        if not kept:
+            self._lost(lease)
+        db.execute(
+            "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?", (ended.code, ended.reason, ended.at, ended.run_id)
+        )
+        self._leases.pop(lease.ref, None)
+        self._changed(lease.ref)
 
     def _open(self, db: sqlite3.Connection, lease: Lease, opened: Opened) -> None:
-        if db.execute("SELECT 1 FROM runs WHERE id = ?", (opened.run_id,)).fetchone():
-            raise RunExists(f"run {opened.run_id} exists already")
-        lease.ref = db.execute(
+        ref = db.execute(
             "INSERT INTO executions (run, runnable, kind, parent, labels, holder, fence, lease_until)"
             " VALUES (?, ?, ?, ?, ?, ?, 1, ?)",
             (
@@ -279,27 +309,29 @@ class _Desk:
                 _now() + self._lease_ms,
             ),
         ).lastrowid
-        db.execute(
-            "INSERT INTO runs (id, execution, t0) VALUES (?, ?, ?)", (opened.run_id, lease.ref, opened.at)
-        )
-        self._leases[lease.ref] = lease
+        entered = db.execute(
+            "INSERT INTO runs (id, execution, t0) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (opened.run_id, ref, opened.at)
+        ).rowcount
+        if not entered:
+            db.execute("DELETE FROM executions WHERE id = ?", (ref,))
+            raise RunExists(f"run {opened.run_id} exists already")
+        assert ref is not None
+        lease.ref = ref
+        self._leases[ref] = lease
 
     def settle(
         self, db: sqlite3.Connection, ref: int, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None
     ) -> Settling:
-        for s in settlements:
-            found = db.execute(
-                "SELECT 1 FROM questions WHERE execution = ? AND id = ? AND settled IS NULL", (ref, s.id)
-            ).fetchone()
-            if found is None:
+        base = ref << SHIFT
+        if settlements:
+            rows = db.execute("SELECT name FROM questions WHERE id BETWEEN ? AND ? AND settled IS NULL", (base, base + TOP))
+            waiting = {name for (name,) in rows}
+            if any(s.id not in waiting for s in settlements):
                 return Settling(True, None)
         if run is not None and db.execute("SELECT 1 FROM runs WHERE id = ?", (run.run_id,)).fetchone():
             raise RunExists(f"run {run.run_id} exists already")
         for s in settlements:
-            db.execute(
-                "UPDATE questions SET settled = ? WHERE execution = ? AND id = ? AND settled IS NULL",
-                (s.body.decode(), ref, s.id),
-            )
+            db.execute(_SETTLE, (s.body.decode(), base, base + TOP, s.id))
         holder = self._holder_of(db, ref)
         lease = self.take(db, ref, run) if run is not None else None
         if stop is not None and holder is not None:
@@ -345,8 +377,10 @@ class _Desk:
         row = db.execute("SELECT execution FROM runs WHERE id = ?", (run_id,)).fetchone()
         if row is None:
             return False
-        for table in ("facts", "questions", "runs"):
-            db.execute(f"DELETE FROM {table} WHERE execution = ?", row)
+        base = row[0] << SHIFT
+        for table in ("facts", "questions"):
+            db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (base, base + TOP))
+        db.execute("DELETE FROM runs WHERE execution = ?", row)
         db.execute("DELETE FROM executions WHERE id = ?", row)
         self._changed(row[0])
         return True
@@ -391,7 +425,7 @@ class _Desk:
                 self._look(db)
         if self._waiters:
             return POLL_SECONDS
-        return WATCH_SECONDS if self._leases else 3600.0
+        return WATCH_SECONDS if self._leases else IDLE_SECONDS
 
     def _beat(self, db: sqlite3.Connection) -> None:
         self._leases = {ref: lease for ref, lease in self._leases.items() if lease.alive()}
@@ -422,26 +456,28 @@ def _ask_to_stop(lease: Lease, reason: str) -> None:
 
 def _records(db: sqlite3.Connection, ref: int) -> list[bytes | str]:
     """Facts in order, then each question with its settlement."""
-    rows = db.execute("SELECT body FROM facts WHERE execution = ? ORDER BY id", (ref,)).fetchall()
-    records: list[bytes | str] = [body for (body,) in rows]
-    for body, settled in db.execute("SELECT body, settled FROM questions WHERE execution = ? ORDER BY number", (ref,)):
-        records.append(body)
-        if settled is not None:
-            records.append(settled)
-    return records
+    base = ref << SHIFT
+    rows = db.execute(
+        "SELECT id, body, NULL FROM facts WHERE id BETWEEN ?1 AND ?2"
+        " UNION ALL SELECT id, body, settled FROM questions WHERE id BETWEEN ?1 AND ?2",
+        (base, base + TOP),
+    )
+    return [text for _, body, settled in rows for text in (body, settled) if text is not None]
 
 
 def _history(db: sqlite3.Connection, run_id: str) -> list[list[bytes | str]]:
     rows = db.execute(
-        """
+        f"""
         WITH RECURSIVE turns (execution, parent, depth) AS (
             SELECT e.id, e.parent, 0 FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?
             UNION ALL
             SELECT e.id, e.parent, t.depth + 1 FROM turns t JOIN runs r ON r.id = t.parent JOIN executions e ON e.id = r.execution
         )
-        SELECT t.depth, 0 AS part, f.id AS n, f.body, NULL FROM turns t JOIN facts f ON f.execution = t.execution
+        SELECT t.depth, 0, f.id, f.body, NULL FROM turns t
+            JOIN facts f ON f.id BETWEEN t.execution << {SHIFT} AND (t.execution << {SHIFT}) + {TOP}
         UNION ALL
-        SELECT t.depth, 1, q.number, q.body, q.settled FROM turns t JOIN questions q ON q.execution = t.execution
+        SELECT t.depth, 1, q.id, q.body, q.settled FROM turns t
+            JOIN questions q ON q.id BETWEEN t.execution << {SHIFT} AND (t.execution << {SHIFT}) + {TOP}
         ORDER BY 1 DESC, 2, 3
         """,
         (run_id,),
@@ -457,8 +493,8 @@ def _history(db: sqlite3.Connection, run_id: str) -> list[list[bytes | str]]:
 
 def _find(db: sqlite3.Connection, ids: Sequence[str], runnable: str) -> list[str]:
     rows = db.execute(
-        "SELECT DISTINCT e.run FROM questions q JOIN executions e ON e.id = q.execution"
-        f" WHERE q.settled IS NULL AND e.runnable = ? AND q.id IN ({', '.join('?' * len(ids))})",
+        f"SELECT DISTINCT e.run FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT}"
+        f" WHERE q.settled IS NULL AND e.runnable = ? AND q.name IN ({', '.join('?' * len(ids))})",
         (runnable, *ids),
     )
     return [run for (run,) in rows]
@@ -477,17 +513,20 @@ def _open_questions(
 ) -> list[tuple[str, str, dict[str, str], str, bytes | str]]:
     condition, values = _labelled(labels)
     rows = db.execute(
-        "SELECT q.number, e.run, e.labels, e.runnable, q.body FROM questions q JOIN executions e ON e.id = q.execution"
-        " WHERE q.settled IS NULL AND q.number > ? AND (?2 IS NULL OR e.runnable = ?2) AND (?3 IS NULL OR q.kind = ?3)"
-        f"{condition} ORDER BY q.number LIMIT ?",
-        (_position(after), runnable, kind, *values, limit),
+        f"SELECT q.asked_at, q.id, e.run, e.labels, e.runnable, q.body FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT}"
+        " WHERE q.settled IS NULL AND (q.asked_at, q.id) > (?1, ?2) AND (?3 IS NULL OR e.runnable = ?3)"
+        f" AND (?4 IS NULL OR q.kind = ?4){condition} ORDER BY q.asked_at, q.id LIMIT ?",
+        (*_position(after), runnable, kind, *values, limit),
     )
-    return [(str(n), run, json.loads(labels) if labels else {}, name, body) for n, run, labels, name, body in rows]
+    return [
+        (f"{at}.{id}", run, json.loads(labels) if labels else {}, name, body) for at, id, run, labels, name, body in rows
+    ]
 
 
-def _position(after: str | None) -> int:
+def _position(after: str | None) -> tuple[int, int]:
     try:
-        return int(after) if after is not None else 0
+        at, _, id = after.partition(".") if after is not None else ("0", "", "0")
+        return int(at), int(id)
     except ValueError:
         raise StoreError(f"after={after!r} is no position: pass the .next of a page") from None
 

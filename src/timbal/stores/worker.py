@@ -1,20 +1,31 @@
-"""The thread that owns a SQLite connection: what arrives together is committed together."""
+"""A SQLite connection and the thread that works on it: what arrives together is committed together."""
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import StoreError
+from .waiting import Ready, failed
 
 T = TypeVar("T")
 
 #: The most jobs that share a transaction.
 MAX_BATCH = 256
+#: A commit that takes less than this is done where it is asked for: handing it to the thread would take as long.
+QUICK_SECONDS = 0.0003
+#: How long to wait for another process's transaction.
+BUSY_SECONDS = 30.0
+
+
+#: For so long after work was done, the thread looks at least so often.
+AWAKE_SECONDS = 2.0
 
 
 class Job(NamedTuple):
@@ -26,26 +37,45 @@ class Job(NamedTuple):
 
 
 class Worker:
-    """Runs jobs in order. `connect` opens the connection; `tick` is called while idle and says when to be called next."""
+    """Runs jobs in order. `tick` is called after work and when it is time again, and says in how many seconds that is.
+
+    Jobs go to the thread, which commits all that are waiting with one sync. While the disk is quick and nothing else
+    wants to run on the caller's loop, so that nobody could share the commit, the caller's own thread does it.
+    """
 
     def __init__(
-        self, connect: Callable[[], sqlite3.Connection], tick: Callable[[sqlite3.Connection], float], explain: Callable[[Exception], StoreError]
+        self,
+        connection: sqlite3.Connection,
+        tick: Callable[[sqlite3.Connection], float],
+        explain: Callable[[Exception], StoreError],
     ) -> None:
-        self._connect = connect
         self._tick = tick
         self._explain = explain
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._busy = threading.Lock()
+        self._connection: sqlite3.Connection | None = connection
+        self._quick = True
         self._closed = False
+        self._next_tick = 0.0
+        self._used = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="timbal-sqlite", daemon=True)
         self._thread.start()
 
     def submit(self, work: Callable[[sqlite3.Connection], T], *, writes: bool) -> Future[T]:
         """The future of a job's result; it resolves when the transaction that the job is part of is durable."""
-        future: Future[T] = Future()
         if self._closed:
-            future.set_exception(StoreError("this store is closed; open another"))
-        else:
-            self._jobs.put(Job(work, writes, future))
+            return failed(StoreError("this store is closed; open another"))
+        if self._quick and not self._waiting and _nobody_else() and self._busy.acquire(blocking=False):
+            try:
+                done = None if self._waiting else self._here(work, writes)
+            finally:
+                self._busy.release()
+            if done is not None:
+                self._wake()
+                return done
+        future: Future[T] = Future()
+        self._put(Job(work, writes, future))
         return future
 
     def close(self) -> None:
@@ -57,31 +87,73 @@ class Worker:
     def join(self) -> None:
         self._thread.join()
 
-    def nudge(self) -> None:
-        """Let `tick` be called soon."""
-        self._jobs.put(Job(lambda connection: None, False, Future()))
+    def _wake(self) -> None:
+        """Work was done that the thread does not know of: let it look in time."""
+        self._used = time.monotonic()
+        if self._next_tick > self._used + AWAKE_SECONDS:
+            self._next_tick = 0.0
+            self._put(Job(_nothing, False, Future()))
+
+    def _put(self, job: Job) -> None:
+        self._waiting += 1
+        self._jobs.put(job)
+
+    def _here(self, work: Callable[[sqlite3.Connection], T], writes: bool) -> Future[T] | None:
+        """Do it in this thread; `None` when that can't be done without waiting."""
+        connection = self._connection
+        if connection is None:
+            return None
+        if writes:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return None
+        try:
+            result = work(connection)
+            if writes:
+                self._commit(connection)
+        except StoreError as refusal:
+            if writes:
+                connection.execute("COMMIT")
+            return failed(refusal)
+        except Exception as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            return failed(self._explain(error))
+        return Ready(result)
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        start = time.perf_counter()
+        connection.execute("COMMIT")
+        self._quick = time.perf_counter() - start < QUICK_SECONDS
+
+    # -- the thread ----------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        try:
-            connection = self._connect()
-        except Exception as error:
-            self._fail_all(error if isinstance(error, StoreError) else self._explain(error))
-            return
+        connection = self._connection
+        assert connection is not None
         try:
             self._loop(connection)
         finally:
-            connection.close()
+            with self._busy:
+                self._connection = None
+                connection.close()
 
     def _loop(self, connection: sqlite3.Connection) -> None:
-        timeout = self._tick(connection)
         closing = False
         while not closing:
-            batch = self._next(timeout)
+            batch = self._next(max(0.0, self._next_tick - time.monotonic()))
             jobs = [job for job in batch if job is not None]
             closing = len(jobs) != len(batch)
-            if jobs:
-                self._perform(connection, jobs)
-            timeout = self._tick(connection)
+            with self._busy:
+                self._waiting -= len(jobs)
+                if jobs:
+                    self._perform(connection, jobs)
+                now = time.monotonic()
+                if now >= self._next_tick:
+                    seconds = self._tick(connection)
+                    awake = jobs or now < self._used + AWAKE_SECONDS
+                    self._next_tick = now + (min(seconds, AWAKE_SECONDS) if awake else seconds)
 
     def _next(self, timeout: float) -> list[Job | None]:
         """The jobs that are there, waiting for the first one."""
@@ -96,41 +168,67 @@ class Worker:
 
     def _perform(self, connection: sqlite3.Connection, jobs: list[Job]) -> None:
         results = self._transact(connection, jobs)
-        if results is None:  # something broke the transaction: nothing of it is kept, and each job gets its own
-            for job in jobs:
-                alone = self._transact(connection, [job])
-                self._resolve([job], alone if alone is not None else [self._error])
+        if isinstance(results, list):
+            for job, result in zip(jobs, results, strict=True):
+                _resolve(job, result)
             return
-        self._resolve(jobs, results)
+        # Something broke the transaction: nothing of it is kept, and each job gets one of its own.
+        for job in jobs:
+            alone = self._transact(connection, [job])
+            _resolve(job, alone[0] if isinstance(alone, list) else alone)
 
-    def _transact(self, connection: sqlite3.Connection, jobs: list[Job]) -> list[Any] | None:
-        """Results or refusals of jobs in one transaction; `None` when it failed as a whole, for `self._error`."""
+    def _transact(self, connection: sqlite3.Connection, jobs: list[Job]) -> list[Any] | StoreError:
+        """Results or refusals of jobs in one transaction; or why it failed as a whole."""
         writes = any(job.writes for job in jobs)
         results: list[Any] = []
         try:
             if writes:
-                connection.execute("BEGIN IMMEDIATE")
+                _begin(connection)
             for job in jobs:
                 try:
                     results.append(job.work(connection))
                 except StoreError as refusal:
                     results.append(refusal)
             if writes:
-                connection.execute("COMMIT")
+                self._commit(connection)
         except Exception as error:
-            self._error = error if isinstance(error, StoreError) else self._explain(error)
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            return None
+            return error if isinstance(error, StoreError) else self._explain(error)
         return results
 
-    def _resolve(self, jobs: list[Job], results: list[Any]) -> None:
-        for job, result in zip(jobs, results, strict=True):
-            if isinstance(result, StoreError):
-                job.future.set_exception(result)
-            else:
-                job.future.set_result(result)
 
-    def _fail_all(self, error: StoreError) -> None:
-        while (job := self._jobs.get()) is not None:
-            job.future.set_exception(type(error)(*error.args))
+def _begin(connection: sqlite3.Connection) -> None:
+    """BEGIN IMMEDIATE, waiting for other processes."""
+    until = time.monotonic() + BUSY_SECONDS
+    pause = 0.0005
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.02)
+        else:
+            return
+
+
+def _nothing(connection: sqlite3.Connection) -> None:
+    """No work: only a reason for the thread to look around."""
+
+
+def _nobody_else() -> bool:
+    """Whether nothing but the caller wants to run on its event loop right now, as far as one can tell."""
+    try:
+        ready = getattr(asyncio.get_running_loop(), "_ready", None)
+    except RuntimeError:
+        return True
+    return ready is not None and not ready
+
+
+def _resolve(job: Job, result: Any) -> None:
+    if isinstance(result, StoreError):
+        job.future.set_exception(result)
+    else:
+        job.future.set_result(result)

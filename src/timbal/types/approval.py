@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .value import Value
+from .value import Value, constant
 
 CANCEL_TYPE = "timbal.cancel"
 
@@ -12,7 +12,7 @@ CANCEL_TYPE = "timbal.cancel"
 class Cancel(Value):
     """Given instead of an answer: the whole execution ends, `cancelled / cancelled`, with this reason as its message."""
 
-    type: Literal["timbal.cancel"] = "timbal.cancel"
+    type: Literal["timbal.cancel"] = constant("timbal.cancel")
     reason: str | None = None
 
 

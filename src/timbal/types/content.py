@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from .value import Value
+from .value import Value, constant
 
 #: The largest file a message may carry, in bytes of its base64 form (contract section 9: 20 MB of data).
 MAX_FILE_BYTES = 20 * 1024 * 1024 * 4 // 3 + 4
@@ -13,14 +13,14 @@ MAX_FILE_BYTES = 20 * 1024 * 1024 * 4 // 3 + 4
 class TextContent(Value):
     """Words, as the user or the model wrote them."""
 
-    type: Literal["text"] = "text"
+    type: Literal["text"] = constant("text")
     text: str
 
 
 class ThinkingContent(Value):
     """A model's reasoning; `signature` is what its provider wants back with it on the next turn."""
 
-    type: Literal["thinking"] = "thinking"
+    type: Literal["thinking"] = constant("thinking")
     thinking: str
     signature: str | None = None
 
@@ -28,7 +28,7 @@ class ThinkingContent(Value):
 class ToolUseContent(Value):
     """The model asks for the tool `name` with the arguments `input`; the result is matched by `id`."""
 
-    type: Literal["tool_use"] = "tool_use"
+    type: Literal["tool_use"] = constant("tool_use")
     id: str
     name: str
     input: dict[str, Any]
@@ -37,7 +37,7 @@ class ToolUseContent(Value):
 class FileContent(Value):
     """A file by `url`, or by `data` in base64 (20 MB at most); one of the two."""
 
-    type: Literal["file"] = "file"
+    type: Literal["file"] = constant("file")
     media_type: str
     name: str | None = None
     url: str | None = None
@@ -54,7 +54,7 @@ class FileContent(Value):
 class ToolResultContent(Value):
     """What the tool call `id` gave: its text, or its parts."""
 
-    type: Literal["tool_result"] = "tool_result"
+    type: Literal["tool_result"] = constant("tool_result")
     id: str
     content: str | list[TextContent | FileContent]
 

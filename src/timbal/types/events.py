@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from .run_status import RunStatus
-from .value import Value
+from .value import Value, constant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ class BaseEvent(Value):
 class StartEvent(BaseEvent):
     """A call has begun. `t0`: Unix milliseconds; `input`: its arguments as JSON."""
 
-    type: Literal["START"] = "START"
+    type: Literal["START"] = constant("START")
     t0: int
     runnable_name: str
     runnable_type: str
@@ -39,14 +39,14 @@ class StartEvent(BaseEvent):
 class DeltaEvent(BaseEvent):
     """A piece of what a call gives while it runs; `item` has an `id` and a `type`."""
 
-    type: Literal["DELTA"] = "DELTA"
+    type: Literal["DELTA"] = constant("DELTA")
     item: dict[str, Any]
 
 
 class ApprovalEvent(BaseEvent):
     """A gated call waits for a person's decision; nothing of it has run."""
 
-    type: Literal["APPROVAL"] = "APPROVAL"
+    type: Literal["APPROVAL"] = constant("APPROVAL")
     t0: int
     approval_id: str
     runnable_path: str
@@ -63,11 +63,16 @@ class ApprovalEvent(BaseEvent):
     expires_at: int | None
     metadata: dict[str, Any]
 
+    @property
+    def id(self) -> str:
+        """What a resume answers it by."""
+        return self.approval_id
+
 
 class InteractionEvent(BaseEvent):
     """A handler has asked with `suspend()`; answer with `resume={interaction_id: value}`. Emitted when it is stored."""
 
-    type: Literal["INTERACTION"] = "INTERACTION"
+    type: Literal["INTERACTION"] = constant("INTERACTION")
     t0: int
     interaction_id: str
     kind: str
@@ -80,13 +85,18 @@ class InteractionEvent(BaseEvent):
     expires_at: int | None
     audience: list[str] | None
 
+    @property
+    def id(self) -> str:
+        """What a resume answers it by."""
+        return self.interaction_id
+
 
 class OutputEvent(BaseEvent):
     """A call has ended, or paused. `error`: `{type, message, traceback}`; `usage`: counts of this run's own work."""
 
     __slots__ = ("_cause",)
 
-    type: Literal["OUTPUT"] = "OUTPUT"
+    type: Literal["OUTPUT"] = constant("OUTPUT")
     input: Any
     status: RunStatus
     output: Any

@@ -14,7 +14,7 @@ MAX_INT_BITS = 1024
 
 
 def json_value(value: Any, where: str = "value") -> Any:
-    """`value` as JSON; the same object where it already was.
+    """`value` as JSON, in containers of its own: what happens to the given ones later does not matter.
 
     Pydantic models, dataclasses, dates, UUIDs, Decimals, enums and Paths are converted. Anything else (sets, bytes,
     NaN, keys that are no str, cycles) raises `TypeError` naming the place, as in `payload.options[2]`.
@@ -43,21 +43,19 @@ def _convert(value: Any, where: str, depth: int) -> Any:
     if kind is dict:
         return _convert_dict(value, where, depth)
     if kind is list or kind is tuple:
-        parts = [_convert(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
-        return value if kind is list and all(a is b for a, b in zip(parts, value, strict=True)) else parts
+        return [_convert(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
     return _convert(_simplify(value, where), where, depth + 1)
 
 
 def _convert_dict(value: dict[Any, Any], where: str, depth: int) -> dict[str, Any]:
-    same = True
     out: dict[str, Any] = {}
     for key, item in value.items():
         if type(key) is not str:
             raise TypeError(f"{where} has the key {key!r}, a {type(key).__name__}; JSON keys are strs")
-        _convert(key, f"the key {key!r} of {where}", depth)
-        out[key] = new = _convert(item, f"{where}.{key}", depth + 1)
-        same = same and new is item
-    return value if same else out
+        if not key.isascii() and not _is_unicode(key):
+            raise TypeError(f"{where} has the key {key!r}, which holds half a surrogate pair")
+        out[key] = _convert(item, f"{where}.{key}", depth + 1)
+    return out
 
 
 def _is_unicode(text: str) -> bool:
@@ -81,7 +79,7 @@ def _simplify(value: Any, where: str) -> Any:
     if isinstance(value, Enum):
         return value.value
     if hasattr(value, "model_dump") and not isinstance(value, type):
-        return value.model_dump(mode="json")
+        return _dump_model(value, where)
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, datetime | date | time):
@@ -104,3 +102,21 @@ def _simplify(value: Any, where: str) -> Any:
         f"{where} is a {type(value).__name__}, which has no JSON form; pass str, int, float, bool, None, list, dict, "
         "or a pydantic model, dataclass, date, UUID, Decimal, enum or Path"
     )
+
+
+def _dump_model(value: Any, where: str) -> Any:
+    """A pydantic model (or a value of ours) as it says itself, unless it holds what is refused outside of models, too."""
+    try:
+        if _holds_bytes(value.model_dump()):
+            raise TypeError(f"{where} is a {type(value).__name__} that holds bytes; encode them first, in base64 say")
+        return value.model_dump(mode="json")
+    except (ValueError, RecursionError) as error:
+        raise TypeError(f"{where} is a {type(value).__name__} that has no JSON form: {error}") from None
+
+
+def _holds_bytes(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_bytes, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_holds_bytes, value))
+    return isinstance(value, bytes | bytearray | memoryview)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, ClassVar, Literal, Self, dataclass_transform, get_type_hints
+from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform, get_type_hints
+
+T = TypeVar("T")
 
 
-@dataclass_transform(kw_only_default=False, frozen_default=True)
+def constant(value: T, *, init: Literal[False] = False) -> T:
+    """A field that is the same in every value of its class, and no argument of it."""
+    return value
+
+
+@dataclass_transform(kw_only_default=False, frozen_default=True, field_specifiers=(constant,))
 class Value:
     """What events, messages and contents have in common.
 

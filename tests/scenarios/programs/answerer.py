@@ -31,7 +31,8 @@ async def main() -> None:
         return getattr(house, sys.argv[3])(store, log, **more)
 
     resumes = [
-        fresh()(parent_id=command["parent_id"], resume=command["resume"]).collect() for _ in range(command.get("times", 1))
+        fresh()(parent_id=command["parent_id"], resume=command["resume"]).collect()
+        for _ in range(command.get("times", 1))
     ]
     outs = await asyncio.gather(*resumes)
     print(json.dumps([{**out.model_dump(mode="json"), "receipts": out.receipts} for out in outs]), flush=True)

@@ -121,4 +121,6 @@ def branches(store: Any, log: Lines, left: str = "team", right: str = "team") ->
     def calls(prompt: str) -> list[tuple[str, dict[str, Any]]]:
         return [(left, {"prompt": f"left {uuid4().hex}"}), (right, {"prompt": f"right {uuid4().hex}"})]
 
-    return Agent("root", restless(log, "root", calls), [middle(log, name) for name in sorted({left, right})], store=store)
+    return Agent(
+        "root", restless(log, "root", calls), [middle(log, name) for name in sorted({left, right})], store=store
+    )
