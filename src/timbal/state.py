@@ -205,7 +205,7 @@ def suspend(
     `payload` is a dict of JSON, what the person is shown; `kind` tells a front end how. `response_schema` is advice
     for the client; `response_type` (anything pydantic knows) is enforced: the answer arrives as that type.
     `expires_in` seconds from now the question is over: `on_expiry="cancel"` ends the execution, `"raise"` raises
-    `InteractionExpired` here, `Default(value)` answers. `audience` says who may answer (`"user:ada"`, `"role:finance"`).
+    `InteractionExpired` here, `Default(value)` answers. `audience` says who may answer, as in `["role:finance"]`.
     `key` names the question where a handler asks several at once in tasks of its own.
 
     Raises `TypeError` for a payload that is no JSON and `RuntimeError` where nothing can pause. Contract section 4.

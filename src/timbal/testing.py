@@ -19,7 +19,7 @@ class TestModel:
     """A model without a network. It keeps no state: the same script works in a fresh process.
 
     `responses[i]` answers the i-th assistant turn of a conversation (the last one repeats), or `handler(messages)`
-    answers; each a str or a `Message`. With `chunk_size` text streams in pieces of so many characters. `call_count` counts.
+    answers; each a str or a `Message`. With `chunk_size` text streams in pieces of so many characters.
     """
 
     __test__ = False

@@ -144,12 +144,32 @@ async def test_s17_an_answer_that_was_only_settled_is_used_by_whoever_goes_on(wo
     assert log == ["reserve 10"]
     (again,) = await world.cold().answer(paused.run_id, resume)
     assert (again["state"], again["same_value"], again["by"]["sub"]) == ("already_settled", True, "ada")
-    given = resume if how == "the same answer" else {}
+    given, stores = resume if how == "the same answer" else {}, [world.cold() for _ in range(5)]
     outs = await asyncio.gather(
-        *(house.order(world.cold(), log)(parent_id=paused.run_id, resume=given).collect() for _ in range(3))
+        *(house.order(stores[i % 5], log)(parent_id=paused.run_id, resume=given).collect() for i in range(20))
     )
     assert {out.output for out in outs} == {"10: yes"}
     assert log == ONCE
+
+
+async def test_s17_many_that_go_on_with_a_failed_run_at_the_same_moment_try_it_again_once(world: World) -> None:
+    log: Log = []
+
+    def fresh(store: Any) -> Tool[..., Any]:
+        def flaky() -> str:
+            log.append("tried")
+            if len(log) == 1:
+                raise ConnectionError("the line is bad")
+            return "done"
+
+        return Tool(flaky, store=store)
+
+    failed = await fresh(world.store)()
+    stores = [world.cold() for _ in range(5)]
+    resumes = [fresh(stores[i % 5])(parent_id=failed.run_id, resume={}).collect() for i in range(20)]
+    outs = await asyncio.gather(*resumes)
+    assert {out.output for out in outs} == {"done"}
+    assert log == ["tried", "tried"]
 
 
 async def test_s17_a_cancel_sent_again_gives_the_same_output_and_an_answer_then_is_told_so(world: World) -> None:

@@ -189,7 +189,7 @@ async def test_s3_payloads_that_drift_in_tasks_are_told_apart_by_their_keys(worl
     output = await tool_of(handler, store=world.store)()
     assert len(output.pending) == 3
     given = list(answers(output, 1, 2, 3).items())[::order]
-    for id, answer in given:  # noqa: A001
+    for id, answer in given:
         runnable = tool_of(handler, store=world.cold())
         output = await runnable(parent_id=output.run_id, resume={id: answer})
     assert (stands(output), output.output) == (DONE, ["a=1", "b=2", "c=3"])
@@ -261,7 +261,7 @@ async def test_s9_two_parallel_calls_with_equal_payloads_have_two_ids_and_each_i
     output = await agent(world.store)("go")
     assert len(set(ids(output))) == 2
     given = [(by_call(output)["1"], "left"), (by_call(output)["2"], "right")]
-    for id, answer in (given[first], given[1 - first]):  # noqa: A001
+    for id, answer in (given[first], given[1 - first]):
         output = await agent(world.cold())(parent_id=output.run_id, resume={id: answer})
     assert results(await world.store.messages(output.run_id)) == {"1": "left", "2": "right"}
 
@@ -275,7 +275,7 @@ async def test_s9_two_equal_questions_in_gathered_tasks_have_two_ids_and_two_ans
 
     output = await tool_of(handler, store=world.store)()
     assert len(set(ids(output))) == 2
-    for id, answer in list(answers(output, "left", "right").items())[::-1]:  # noqa: A001
+    for id, answer in list(answers(output, "left", "right").items())[::-1]:
         runnable = tool_of(handler, store=world.cold())
         output = await runnable(parent_id=output.run_id, resume={id: answer})
     assert (stands(output), output.output) == (DONE, ["left", "right"])

@@ -30,7 +30,7 @@ def ask() -> str:
 def except_exception() -> str:
     try:
         return ask()
-    except Exception:  # noqa: BLE001
+    except Exception:
         return SWALLOWED
 
 
@@ -44,7 +44,7 @@ def bare_except() -> str:
 def except_base_exception() -> str:
     try:
         return ask()
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         return SWALLOWED
 
 
@@ -69,7 +69,7 @@ def retry_decorator() -> str:
             for _ in range(5):
                 try:
                     return function()
-                except BaseException:  # noqa: BLE001
+                except BaseException:
                     continue
             return SWALLOWED
 
@@ -111,7 +111,7 @@ def except_star() -> str:
     answer = SWALLOWED
     try:
         answer = ask()
-    except* BaseException:  # noqa: BLE001
+    except* BaseException:
         pass
     return answer
 
@@ -119,7 +119,7 @@ def except_star() -> str:
 def ask_something_else_instead() -> str:
     try:
         return ask()
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         return str(suspend({"question": "Shall I stop?"}))
 
 
@@ -127,7 +127,7 @@ def in_a_generator() -> str:
     def answers_of() -> Any:
         try:
             answer = ask()
-        except BaseException:  # noqa: BLE001
+        except BaseException:
             answer = SWALLOWED
         yield answer
 
@@ -164,7 +164,7 @@ async def wait_for() -> str:
 async def wait_for_and_catch() -> str:
     try:
         return await asyncio.wait_for(asking(), 30)
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         return SWALLOWED
 
 
@@ -186,7 +186,7 @@ async def gather_with_exceptions() -> str:
 async def gather_and_catch() -> str:
     try:
         return (await asyncio.gather(asking(), asyncio.sleep(0, SWALLOWED)))[0]
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         return SWALLOWED
 
 
@@ -199,7 +199,7 @@ async def task_group() -> str:
 async def task_group_and_catch() -> str:
     try:
         return await task_group()
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         return SWALLOWED
 
 
@@ -261,7 +261,7 @@ async def a_thread_that_catches() -> str:
 async def a_thread_and_catch() -> str:
     try:
         return await asyncio.to_thread(ask)
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         return SWALLOWED
 
 
@@ -274,7 +274,7 @@ async def async_context_manager() -> str:
 async def ask_something_else_after_a_task() -> str:
     try:
         return await asyncio.create_task(asking())
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         return str(suspend({"question": "Shall I stop?"}))
 
 
@@ -288,7 +288,7 @@ async def ask_again_in_another_task() -> str:
 async def a_called_tool() -> str:
     try:
         return str((await Tool(ask)()).output)
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         return SWALLOWED
 
 

@@ -141,8 +141,7 @@ async def test_what_waits_is_in_the_output_with_all_its_fields_in_python_and_in_
     assert len(by_id) == 2
     listed = json.loads(output.model_dump_json())["metadata"]["pending_interactions"]
     assert {item["interaction_id"]: item for item in listed} == {
-        id: json.loads(event.model_dump_json())
-        for id, event in by_id.items()  # noqa: A001
+        id: json.loads(event.model_dump_json()) for id, event in by_id.items()
     }
     assert all(isinstance(event, InteractionEvent) for event in output.pending)
     assert {event.model_dump()["interaction_id"]: event for event in output.pending} == by_id

@@ -71,7 +71,7 @@ async def test_s9_many_equal_questions_of_tools_called_by_one_handler_have_an_id
         events, output = await listen(tool_of(handler, store=world.store)())
         heard = [event.interaction_id for event in asked(events)]
         assert (len(heard), len(set(heard)), sorted(ids(output))) == (20, 20, sorted(heard))
-        given = {id: n for n, id in enumerate(heard)}  # noqa: A001
+        given = {id: n for n, id in enumerate(heard)}
         output = await tool_of(handler, store=world.cold())(parent_id=output.run_id, resume=given)
         assert output.status.code == "success"
         assert sorted(output.output, key=int) == [str(n) for n in range(20)]

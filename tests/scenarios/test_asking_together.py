@@ -44,7 +44,7 @@ async def test_s4_after_a_caught_pause_no_step_runs_and_no_other_question_is_ope
         for act in (lambda: suspend({"card": 1}), lambda: charge("red"), lambda: suspend({"card": 2})):
             try:
                 said.append(act())
-            except BaseException:  # noqa: BLE001
+            except BaseException:
                 said.append("swallowed")
         return " ".join(said)
 
@@ -121,7 +121,7 @@ async def test_s4_gathered_questions_are_opened_in_one_pause_and_answered_in_any
 
     heard, output = await listen(fresh()())
     assert (stands(output), len(set(ids(output)))) == (PAUSED, 3)
-    for id, answer in list(answers(output, 1, 2, 3).items())[::-1]:  # noqa: A001
+    for id, answer in list(answers(output, 1, 2, 3).items())[::-1]:
         more, output = await listen(fresh()(parent_id=output.run_id, resume={id: answer}))
         heard += more
     assert (stands(output), output.output) == (DONE, ["a=1", "b=2", "c=3"])
@@ -229,7 +229,7 @@ async def test_s4_an_agent_called_in_a_tool_that_catches_everything_pauses_that_
     async def delegate() -> str:
         try:
             return output_text(await Agent("inner", TestModel([turn(use("ask")), "inner is done"]), [ask])("go"))
-        except BaseException:  # noqa: BLE001
+        except BaseException:
             return "swallowed"
 
     def agent(store: BaseStore) -> Agent[Any]:

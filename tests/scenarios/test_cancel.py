@@ -99,7 +99,7 @@ async def test_s25_cancelling_one_of_three_questions_ends_the_execution_on_all_s
     assert (newest.run_id, newest.status, newest.reason) == (output.run_id, "cancelled", "cancelled")
     again = await office.agent()(parent_id=paused.run_id, resume={})
     assert (stands(again), again.status.message, again.output) == (CANCELLED, "too late", GONE)
-    for id, value in ((ids(paused)[0], "yes"), (ids(paused)[1], "yes"), (ids(paused)[2], None)):  # noqa: A001
+    for id, value in ((ids(paused)[0], "yes"), (ids(paused)[1], "yes"), (ids(paused)[2], None)):
         late = await office.agent()(parent_id=paused.run_id, resume={id: value})
         assert (stands(late), [receipt["state"] for receipt in late.receipts]) == (REJECTED, ["cancelled"])
         with pytest.raises(ResumeRejected):
@@ -284,10 +284,10 @@ async def test_s25_a_cancel_and_an_answer_at_the_same_moment_have_one_outcome(
         answering = tool_of(ask, store=world.cold())
         cancelling = tool_of(ask, store=world.cold())
 
-        async def answer(tool: Any = answering, run: Any = paused.run_id, id: Any = question) -> Any:  # noqa: A002
+        async def answer(tool: Any = answering, run: Any = paused.run_id, id: Any = question) -> Any:
             return await tool(parent_id=run, resume={id: "yes"})
 
-        async def cancel(tool: Any = cancelling, run: Any = paused.run_id, id: Any = question) -> Any:  # noqa: A002
+        async def cancel(tool: Any = cancelling, run: Any = paused.run_id, id: Any = question) -> Any:
             if by == "the runnable":
                 return await tool.cancel(run, "too late")
             return await tool(parent_id=run, resume={id: Cancel(reason="too late")})

@@ -258,7 +258,7 @@ async def test_s47_a_failed_inner_call_is_told_alike_the_first_time_and_on_re_ex
             assert out.error is not None
             try:
                 out.raise_for_status()
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 told.append((out.status, out.error["type"], out.error["message"], type(error), str(error)))
             ask("go on?")
 

@@ -42,7 +42,7 @@ IDS: dict[str, tuple[list[str], list[str]]] = {
 
 def calls(given: Sequence[str]) -> Message:
     """Calls of `pick` with equal arguments."""
-    return turn(*(ToolUseContent(id=id, name="pick", input={"what": "one"}) for id in given))  # noqa: A001
+    return turn(*(ToolUseContent(id=id, name="pick", input={"what": "one"}) for id in given))
 
 
 def agent(store: BaseStore, name: str, seen: list[list[Message]] | None = None) -> Agent[Any]:
@@ -99,7 +99,7 @@ async def test_s51_events_questions_and_transcript_name_a_call_by_one_id(world: 
     events, output = await listen(agent(world.cold(), name)(parent_id=output.run_id, resume=given))
     assert set(started) <= set(starts(events))
     found = results(await world.cold().messages(output.run_id))
-    assert {id: found[id] for id in given.values()} == {id: id for id in given.values()}  # noqa: A001
+    assert {id: found[id] for id in given.values()} == {id: id for id in given.values()}
 
 
 @pytest.mark.parametrize("name", IDS)

@@ -89,7 +89,7 @@ def stands(output: OutputEvent) -> tuple[str, str | None]:
     return output.status.code, output.status.reason
 
 
-def use(name: str, id: str = "", **arguments: Any) -> ToolUseContent:  # noqa: A002
+def use(name: str, id: str = "", **arguments: Any) -> ToolUseContent:
     """A model's call of a tool."""
     return ToolUseContent(id=id or f"call_{name}", name=name, input=arguments)
 

@@ -59,5 +59,7 @@ def _dump(fact: Fact) -> tuple[Any, ...]:
 def _load(tag: str, *fields: Any) -> Fact:
     cls = _CLASSES.get(tag)
     if cls is None:
-        raise UnknownRecord(f"a record holds the fact {tag!r}, which this version does not know; it was written by a newer one")
+        raise UnknownRecord(
+            f"a record holds the fact {tag!r}, which this version does not know; it was written by a newer one"
+        )
     return cls(*fields[: len(cls._fields)])

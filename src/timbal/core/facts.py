@@ -95,7 +95,7 @@ class Asked(NamedTuple):
     expires_at: int | None = None
     on_expiry: Any = "cancel"
     audience: list[str] | None = None
-    count: int = 0
+    nth: int = 0
     round: int = 0
 
 

@@ -72,7 +72,9 @@ class Ledger:
                 self.ended = fact
                 self._seen.update(fact.seen or ())
                 if fact.reason == "max_iter":
-                    self.allowance_from = sum(1 for r in self.outcomes.values() if r.kind == "model" and parent(r.key) == ROOT)
+                    self.allowance_from = sum(
+                        1 for r in self.outcomes.values() if r.kind == "model" and parent(r.key) == ROOT
+                    )
             case Called():
                 self.calls[fact.key] = fact
             case Asked():

@@ -2,7 +2,8 @@
 
 In the handler's own task position decides: the n-th operation is the n-th recorded one, and its kind and name must
 agree. In tasks that the handler started, arrival order means nothing: kind, name and arguments decide, with a count
-among equals, and an operation that matches nothing waits while records of its name are unclaimed.
+among equals. An operation whose arguments are new is held while records of its name are unclaimed: it may be one of
+them, with arguments that have drifted.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ class Recall:
 
     def spawned(self, kind: str, name: str, what: str) -> Recalled | Held:
         """An operation in a task that the handler started; `what` is the digest of its arguments, or its `key=`."""
-        equal = (kind, name, what)
+        equal = ("call" if kind in _CALLS else kind, name, what)
         count = self._counts.get(equal, 0)
-        segment = spawned_segment("call" if kind in _CALLS else kind, name, what, count)
+        segment = spawned_segment(*equal, count)
         recorded = segment in self._records
-        if not recorded and (rest := self.unclaimed(kind, name)):
+        if not recorded and not count and (rest := self.unclaimed(kind, name)):
             return Held(segment, rest)
         self._counts[equal] = count + 1
         self._claimed.add(segment)
@@ -72,10 +73,10 @@ class Recall:
 
     def fresh(self, kind: str, name: str, what: str) -> Recalled:
         """An operation in a task that is known to be none of the recorded ones."""
-        equal = (kind, name, what)
+        equal = ("call" if kind in _CALLS else kind, name, what)
         count = self._counts.get(equal, 0)
         self._counts[equal] = count + 1
-        segment = spawned_segment("call" if kind in _CALLS else kind, name, what, count)
+        segment = spawned_segment(*equal, count)
         self._claimed.add(segment)
         return Recalled(segment, False)
 

@@ -26,7 +26,11 @@ def input_messages(given: dict[str, Any]) -> list[Message]:
     if "messages" in given:
         return [load_message(m) for m in given["messages"]]
     prompt = given["prompt"]
-    return [Message._of({"role": "user", "content": [TextContent(prompt)], "stop_reason": None}) if isinstance(prompt, str) else load_message(prompt)]
+    return [
+        Message._of({"role": "user", "content": [TextContent(prompt)], "stop_reason": None})
+        if isinstance(prompt, str)
+        else load_message(prompt)
+    ]
 
 
 def dump_prompt(prompt: Message) -> Any:

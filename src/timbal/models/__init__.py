@@ -17,7 +17,9 @@ class Model:
     def __init__(self, name: str, base_url: str | None = None, api_key: str | None = None) -> None:
         provider, slash, rest = name.partition("/")
         if not slash or not rest or provider not in PROVIDERS:
-            raise ValueError(f"a model is named '<provider>/<name>' with a provider out of {', '.join(PROVIDERS)}, not {name!r}")
+            raise ValueError(
+                f"a model is named '<provider>/<name>' with a provider out of {', '.join(PROVIDERS)}, not {name!r}"
+            )
         self.name = name
         self.base_url = base_url
         self._api_key = api_key

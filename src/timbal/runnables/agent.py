@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property
 from itertools import count
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ..core.facts import Noted, Returned
 from ..core.ids import child, model_segment, tool_segment
@@ -26,7 +26,7 @@ from ..types.content import ToolResultContent, ToolUseContent
 from ..types.events import OutputEvent
 from ..types.message import Message, dump_message
 from ..types.run_status import success
-from .base import Runnable
+from .base import OnNewMessage, Runnable
 from .tool import as_tool
 
 if TYPE_CHECKING:
@@ -35,15 +35,14 @@ if TYPE_CHECKING:
     from ..runtime.run import Run
 
 Out = TypeVar("Out")
-OnNewMessage = Literal["refuse", "supersede"]
 
 
 class Agent(Runnable, Generic[Out]):
     """A model, a system prompt and tools; a run goes on until the model has answered.
 
     `model`: `"<provider>/<name>"`, a `Model`, or a `timbal.testing.TestModel`. `tools`: functions, `Tool`s, agents.
-    `system_prompt`: a str, or a sync or async callable that is asked at each turn. `max_iter`: the most model calls of a
-    turn. `output_model`: what the final answer is validated as. `on_new_message`: what a new message does to a paused
+    `system_prompt`: a str, or a sync or async callable that is asked at each turn. `max_iter`: the most model calls of
+    a turn. `output_model`: what the final answer is validated as. `on_new_message`: what a new message does to a paused
     run. Contract section 9.
 
     Raises `ValueError` for a name that can't be and for two tools of one name.
@@ -87,7 +86,7 @@ class Agent(Runnable, Generic[Out]):
         self.output_model = output_model
         self._codec = codec_of(output_model) if output_model is not None else None
         self._model_params = dict(model_params or {})
-        self._on_new_message = on_new_message
+        self.on_new_message = on_new_message
 
     def __call__(self, prompt: Any = None, **params: Any) -> RunHandle:
         """A run with `prompt` (a str, a Message or a list of content) or `messages` (a transcript that ends with the
@@ -151,14 +150,18 @@ class Agent(Runnable, Generic[Out]):
             reply = reply_at(run.ledger, frame.key, turn)
             if reply is None:
                 if turn >= allowance:
-                    raise CallFailed("max_iter", f"{self.name} has asked its model {self.max_iter} times and has no answer yet")
+                    raise CallFailed(
+                        "max_iter", f"{self.name} has asked its model {self.max_iter} times and has no answer yet"
+                    )
                 if not started:
                     system_prompt, started = await self._ask_system_prompt(), True
                 reply = await self._ask_model(frame, turn, messages, system_prompt)
             messages.append(reply)
             uses = tool_uses(reply)
             if uses:
-                messages.append(Message._of({"role": "tool", "content": await self._use(frame, turn, uses), "stop_reason": None}))
+                messages.append(
+                    Message._of({"role": "tool", "content": await self._use(frame, turn, uses), "stop_reason": None})
+                )
                 continue
             final = self._finish(frame, turn, reply)
             if isinstance(final, Final):
@@ -177,7 +180,9 @@ class Agent(Runnable, Generic[Out]):
         try:
             value = self._codec.load_text(_bare_json(reply.collect_text()))
         except ValueError as error:
-            note = f"That is not the answer in the form that was asked for. Give only JSON that fits the schema. {error}"
+            note = (
+                f"That is not the answer in the form that was asked for. Give only JSON that fits the schema. {error}"
+            )
             frame.run.record(Noted(key, note))
             return note
         return Final(value, model_segment(turn), REPLY, reply.stop_reason)
@@ -195,7 +200,9 @@ class Agent(Runnable, Generic[Out]):
     async def _ask_model(self, parent: Frame, turn: int, messages: list[Message], system_prompt: str | None) -> Message:
         """One call of the model, recorded with what comes next."""
         run, model = parent.run, self.model
-        frame = Frame(run, child(parent.key, model_segment(turn)), f"{parent.path}.llm", "llm", "Tool", run.new_id(), parent)
+        frame = Frame(
+            run, child(parent.key, model_segment(turn)), f"{parent.path}.llm", "llm", "Tool", run.new_id(), parent
+        )
         frame.tool_call_id = None
         frame.t0, frame.input = run.clock(), {"model": model.name}
         if turn and (work := run.journal.flush()) is not None:
@@ -207,7 +214,9 @@ class Agent(Runnable, Generic[Out]):
         try:
             reply = await model.complete(request, frame.delta)
         except Exception as error:
-            problem = error if isinstance(error, ModelError) else ModelError(f"{model.name}: {type(error).__name__}: {error}")
+            problem = (
+                error if isinstance(error, ModelError) else ModelError(f"{model.name}: {type(error).__name__}: {error}")
+            )
             outcome = failed(frame, problem, "model_error")
             tell_output(frame, outcome)
             raise CallFailed("model_error", str(problem), "ModelError") from error
@@ -231,7 +240,9 @@ class Agent(Runnable, Generic[Out]):
         if len(uses) == 1:
             outcomes = [await self._use_one(frame, turn, 0, uses[0], alone=True)]
         else:
-            outcomes = await _together(run, (self._use_one(frame, turn, i, use, alone=False) for i, use in enumerate(uses)))
+            outcomes = await _together(
+                run, (self._use_one(frame, turn, i, use, alone=False) for i, use in enumerate(uses))
+            )
         asked = [fact for outcome in outcomes for fact in outcome.asked]
         if asked:
             frame.asked = [*frame.asked, *asked]
@@ -243,12 +254,16 @@ class Agent(Runnable, Generic[Out]):
 
     async def _use_one(self, frame: Frame, turn: int, index: int, use: ToolUseContent, *, alone: bool) -> Outcome:
         tool = self._by_name.get(use.name)
-        missing = "" if tool is not None else f"there is no tool {use.name!r}; the tools are: {', '.join(self._by_name) or 'none'}"
+        missing = (
+            ""
+            if tool is not None
+            else f"there is no tool {use.name!r}; the tools are: {', '.join(self._by_name) or 'none'}"
+        )
         return await call(frame, tool, use, tool_segment(turn, index), missing, alone=alone)
 
 
 async def _together(run: Run, calls: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
-    """Calls side by side, each a strand of the run until it comes to rest; the last one leaves its strand to the caller."""
+    """Calls side by side, each a strand of the run until it comes to rest; the last leaves its strand to the caller."""
     calls = list(calls)
     left = len(calls)
     run.busy += left - 1
@@ -277,7 +292,11 @@ def _stored_input(arguments: dict[str, Any]) -> dict[str, Any]:
     """An agent's input as JSON: `{"prompt": ...}` or `{"messages": [...]}`; raises `InvalidInput`."""
     unknown = arguments.keys() - {"prompt", "messages"}
     if unknown or len(arguments) != 1:
-        what = f"unknown argument {', '.join(map(repr, sorted(unknown)))}" if unknown else "give one of prompt and messages"
+        what = (
+            f"unknown argument {', '.join(map(repr, sorted(unknown)))}"
+            if unknown
+            else "give one of prompt and messages"
+        )
         raise InvalidInput(f"{what}. The arguments are: prompt, or messages")
     try:
         if "prompt" in arguments:
@@ -326,7 +345,8 @@ def _model(model: Any) -> Model:
 
         return NamedModel(model)
     if not hasattr(model, "complete"):
-        raise TypeError(f"Agent(model=) is a name such as 'openai/gpt-5', a Model or a TestModel, not {type(model).__name__}")
+        raise TypeError(
+            f"Agent(model=) is a name such as 'openai/gpt-5', a Model or a TestModel, not {type(model).__name__}"
+        )
     chosen: Model = model
     return chosen
-

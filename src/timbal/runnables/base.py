@@ -7,12 +7,11 @@ import inspect
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
-
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from ..runtime.handle import Given, RunHandle
-from ..runtime.threads import handlers
 from ..runtime.schema import RESERVED, Params
+from ..runtime.threads import handlers
 from ..state import place
 from ..types.approval import Principal
 from ..types.events import OutputEvent
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+OnNewMessage = Literal["refuse", "supersede"]
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -31,6 +32,8 @@ class Runnable:
     """A tool or an agent. Calling it gives a `RunHandle`; nothing happens until that is iterated or awaited."""
 
     kind: ClassVar[str]
+    #: What a new message does to a paused run; `None`: supersedes it, unless an audience was asked.
+    on_new_message: OnNewMessage | None = None
 
     def __init__(
         self,
@@ -42,10 +45,9 @@ class Runnable:
         post_hook: Callable[..., Any] | None,
         store: Store | str | None,
     ) -> None:
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "llm":
-            raise ValueError(
-                f"{name!r} can't be the name of a {self.kind}: letters, digits, _ and -, at most 64, no digit first, and not 'llm'"
-            )
+        if not _NAME.fullmatch(name) or name == "llm":
+            what = "letters, digits, _ and -, at most 64, no digit first, and not 'llm'"
+            raise ValueError(f"{name!r} can't be the name of a {self.kind}: {what}")
         if timeout is not None and timeout <= 0:
             raise ValueError(f"{self.kind} {name!r}: timeout is a number of seconds above 0, not {timeout!r}")
         self.name = name
@@ -66,7 +68,9 @@ class Runnable:
             self._store = open_store(store)
         self._params: Params
         if (taken := self._filled & RESERVED) or not all(isinstance(n, str) for n in self._defaults):
-            raise ValueError(f"{self.kind} {name!r}: default_params can't hold {sorted(taken)}; these names belong to the call")
+            raise ValueError(
+                f"{self.kind} {name!r}: default_params can't hold {sorted(taken)}; these names belong to the call"
+            )
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -168,5 +172,3 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 def _are_labels(labels: Any) -> bool:
     return isinstance(labels, Mapping) and all(isinstance(k, str) and isinstance(v, str) for k, v in labels.items())
-
-

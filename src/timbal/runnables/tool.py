@@ -43,7 +43,9 @@ class Tool(Runnable, Generic[P, R]):
 
     def __init__(
         self,
-        handler: Callable[P, R | Awaitable[R]] | Callable[P, Generator[Any, Any, Any]] | Callable[P, AsyncIterator[Any]],
+        handler: Callable[P, R | Awaitable[R]]
+        | Callable[P, Generator[Any, Any, Any]]
+        | Callable[P, AsyncIterator[Any]],
         name: str | None = None,
         description: str | None = None,
         blocking: bool = True,

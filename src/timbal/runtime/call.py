@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.facts import Asked, Returned
 from ..core.ids import child
 from ..core.narrate import pause_output
-from ..core.outputs import dump_output
 from ..core.transcript import output_value, resolve_output
 from ..errors import StoreError
 from ..state import Halt, Pause, Scope, current, home
@@ -22,9 +21,9 @@ from .schema import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..types.events import Event
-    from ..types.content import ToolUseContent
     from ..runnables.base import Runnable
+    from ..types.content import ToolUseContent
+    from ..types.events import Event
 
     Tell = Callable[[Event], None]
 
@@ -65,7 +64,7 @@ class Outcome(NamedTuple):
 async def call(
     parent: Frame, target: Runnable | None, use: ToolUseContent, segment: str, missing: str, *, alone: bool
 ) -> Outcome:
-    """One of an agent's tool calls, in the agent's task or, if not `alone`, one of its own; recorded whatever comes out.
+    """One of an agent's tool calls, in the agent's task or, if not `alone`, one of its own; always recorded.
 
     `missing` is what to say where there is no such tool.
     """
@@ -112,9 +111,8 @@ async def nested(
         outcome = outcome._replace(output=target._revive(outcome.output, outcome.form))
         tap(_silent_output(frame, done, outcome))
         return outcome
-    outcome = resting(frame)
-    if outcome is not None:
-        return outcome
+    if (still := resting(frame)) is not None:
+        return still
     outcome = await perform(frame, target, arguments)
     if outcome.paused:
         await rest(frame, outcome)
@@ -201,15 +199,16 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     token = current.set(frame)
     error: BaseException | None = None
     value: Any = None
+    limit = None if target.timeout is None else asyncio.timeout(target.timeout)
     try:
-        if target.timeout is None:
+        if limit is None:
             value = await target._handle(frame, values)
         else:
-            async with asyncio.timeout(target.timeout) as limit:
+            async with limit:
                 value = await target._handle(frame, values)
     except BaseException as problem:
         error = problem
-        if target.timeout is not None and isinstance(problem, TimeoutError) and limit.expired():
+        if limit is not None and isinstance(problem, TimeoutError) and limit.expired():
             frame.closed = True
             error = CallFailed("timeout", f"{target.name} took longer than {target.timeout} s", "TimeoutError")
         elif isinstance(problem, asyncio.CancelledError) and _was_cancelled(run):
@@ -219,7 +218,7 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     finally:
         current.reset(token)
     if (frame.running or frame.unsure or frame.held) and run.halt is None:
-        await frame.settle()
+        await frame.settle(error)
         if frame.cleared and frame.held and not frame.asked:
             return await execute(frame.again(), target, values)
     frame.close()
@@ -328,9 +327,7 @@ def tell_start(frame: Frame) -> None:
 
 def tell_output(frame: Frame, outcome: Outcome) -> None:
     """OUTPUT of a call that has ended."""
-    event = output_event(
-        frame, outcome.status, outcome.output, outcome.error, frame.run.clock(), {}, outcome.cause
-    )
+    event = output_event(frame, outcome.status, outcome.output, outcome.error, frame.run.clock(), {}, outcome.cause)
     frame.tell(event)
 
 

@@ -16,6 +16,7 @@ from ..core.transcript import output_value, transcript
 from ..errors import ResumeRejected, RunExists, RunNotFound
 from ..ports import Lease, RunRow, Settlement, Store, Stored
 from ..state import Halt
+from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.message import Message
 from ..types.run_status import RunStatus
@@ -24,7 +25,6 @@ from .failures import describe, public
 from .frame import Frame
 from .run import Run, Stopped, new_id, now, with_cause
 from .schema import InvalidInput
-from ..stores.waiting import wait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +62,9 @@ async def cancel(runnable: Runnable, run_id: str, reason: str | None) -> OutputE
 class Refused(Exception):
     """The call is refused with this status, and nothing has changed."""
 
-    def __init__(self, message: str, receipts: list[dict[str, Any]] | None = None, status: RunStatus | None = None) -> None:
+    def __init__(
+        self, message: str, receipts: list[dict[str, Any]] | None = None, status: RunStatus | None = None
+    ) -> None:
         self.status = status or RunStatus("error", "resume_rejected", message)
         self.receipts = receipts or []
         super().__init__(message)
@@ -93,9 +95,7 @@ class _Drive:
             ended = ledger.ended
             if ended is not None and not stored.held and not _is_paused(ended) and not _cut_off(ended):
                 return self._state(stored, ledger)
-            settled = [
-                Settled(q.asked.id, "cancelled", now(), reason, self.run_id) for q in ledger.open_questions
-            ]
+            settled = [Settled(q.asked.id, "cancelled", now(), reason, self.run_id) for q in ledger.open_questions]
             row = RunRow(self.run_id, run_id, now())
             result = await wait(self.store.settle(stored.ref, [_row(s) for s in settled], row, reason or ""))
             if result.conflict:
@@ -122,7 +122,11 @@ class _Drive:
         frame.t0 = now()
         frame.input = stored
         by = given.by.model_dump() if given.by is not None else None
-        run.open(Opened(run_id, frame.call_id, runnable.name, runnable.kind, stored, frame.t0, given.parent_id, given.labels, by))
+        run.open(
+            Opened(
+                run_id, frame.call_id, runnable.name, runnable.kind, stored, frame.t0, given.parent_id, given.labels, by
+            )
+        )
         if given.run_id is not None:
             try:
                 await run.flush()
@@ -156,13 +160,15 @@ class _Drive:
         while True:
             records = await wait(self.store.history(parent_id))
             if not records:
-                raise Refused(f"there is no run {parent_id} in this store: check parent_id, and that the store is the same")
+                raise Refused(
+                    f"there is no run {parent_id} in this store: check parent_id, and that the store is the same"
+                )
             ledgers = [Ledger.of(f for r in one for f in decode(r)) for one in records]
             last = ledgers[-1]
             self._check_runnable(last)
             if last.ended is None:
                 raise Refused(
-                    f"run {parent_id} has not ended: wait for it, or if its process is gone, continue it with resume={{}}"
+                    f"run {parent_id} has not ended: wait for it or, if its process is gone, go on with resume={{}}"
                 )
             if not _is_paused(last.ended):
                 return [m for one in ledgers for m in transcript(one)] if self.runnable.kind == "Agent" else []
@@ -174,7 +180,7 @@ class _Drive:
         what = ", ".join(f"{q.asked.id} ({q.asked.name} of {q.asked.path})" for q in waiting)
         if self.runnable.kind != "Agent":
             raise Refused(f"run {parent_id} waits for {what}: answer with resume={{id: value}}")
-        policy = self.runnable._on_new_message
+        policy = self.runnable.on_new_message
         guarded = [q for q in waiting if q.asked.audience is not None]
         if policy == "refuse" or (policy is None and guarded):
             raise Refused(f"run {parent_id} waits for {what}: answer it or cancel it before a new message")
@@ -200,7 +206,9 @@ class _Drive:
             ledger = _fold(stored)
             self._check_runnable(ledger)
             self._check_same(ledger)
-            expiring = [q for q in ledger.open_questions if q.asked.expires_at is not None and q.asked.expires_at <= now()]
+            expiring = [
+                q for q in ledger.open_questions if q.asked.expires_at is not None and q.asked.expires_at <= now()
+            ]
             if expiring:
                 await wait(self.store.settle(stored.ref, [_expiry(q, self.run_id) for q in expiring], None))
                 continue
@@ -211,7 +219,9 @@ class _Drive:
             if isinstance(decision, Claimed):
                 lost = next(r for r in decision.receipts if not r["same_value"])
                 message = f"{lost['id']} was answered already: with {lost['value']!r}, by run {lost['run_id']}"
-                raise Refused(message, decision.receipts, RunStatus("cancelled", "interaction_already_claimed", message))
+                raise Refused(
+                    message, decision.receipts, RunStatus("cancelled", "interaction_already_claimed", message)
+                )
             if not decision.new and not decision.cancel:
                 self.receipts = [receipt(ledger.questions[id], "already_settled", True) for id in decision.same]
                 return await self._follow(stored, again=not resume)
@@ -391,7 +401,9 @@ class _Drive:
         metadata: dict[str, Any] = {"receipts": refusal.receipts}
         if self._waiting:
             metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in self._waiting]
-        event = self._aside(status, error, metadata, None if error is None else ResumeRejected(str(refusal), refusal.receipts))
+        event = self._aside(
+            status, error, metadata, None if error is None else ResumeRejected(str(refusal), refusal.receipts)
+        )
         self.stream.put(event)
         return event
 
@@ -432,16 +444,20 @@ class _Drive:
         """The run that asked, where the caller did not say it."""
         if not resume:
             raise Refused("resume={} needs a parent_id: the run to go on with")
-        found = await wait(self.store.find([id for id in resume if isinstance(id, str)], self.runnable.name))
+        found = await wait(self.store.find(list(map(str, resume)), self.runnable.name))
         if len(found) != 1:
             where = "is not pending" if not found else f"is pending in {len(found)} runs ({', '.join(found)})"
-            raise Refused(f"{', '.join(map(str, resume))} {where} for {self.runnable.name!r}: pass parent_id, the run that asked")
+            raise Refused(
+                f"{', '.join(map(str, resume))} {where} for {self.runnable.name!r}: pass parent_id, the run that asked"
+            )
         return found[0]
 
     def _check_runnable(self, ledger: Ledger) -> None:
         opened, runnable = ledger.root, self.runnable
         if (opened.name, opened.kind) != (runnable.name, runnable.kind):
-            raise Refused(f"run {opened.run_id} is one of {opened.kind} {opened.name!r}, not of {runnable.kind} {runnable.name!r}")
+            raise Refused(
+                f"run {opened.run_id} is one of {opened.kind} {opened.name!r}, not of {runnable.kind} {runnable.name!r}"
+            )
 
     def _check_same(self, ledger: Ledger) -> None:
         """Input that is given again must be what is stored."""
@@ -518,4 +534,3 @@ def _shown(arguments: dict[str, Any]) -> dict[str, Any]:
         except TypeError:
             shown[str(name)] = f"<{type(value).__name__}>"
     return shown
-

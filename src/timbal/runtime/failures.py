@@ -55,8 +55,9 @@ def revive(told: dict[str, Any]) -> Exception | None:
             found = getattr(found, part)
         if not (isinstance(found, type) and issubclass(found, Exception)):
             return None
-        error = found.__new__(found)
-        error.args = tuple(told.get("args", ()))
+        args = tuple(told.get("args", ()))
+        error = found.__new__(found, *args)
+        error.args = args
         vars(error).update(told.get("state", {}))
     except Exception:
         return None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
@@ -139,7 +142,8 @@ class Frame(Scope):
     def delta(self, item: dict[str, Any]) -> None:
         """Tell the listeners of a piece of output, unless an earlier execution of this call has told it."""
         if self.kind == "step" and self.parent is not None:
-            return self.parent.delta(item)
+            self.parent.delta(item)
+            return
         self.emitted += 1
         if self.emitted > self.skip:
             run, parent = self.run, self.parent
@@ -184,7 +188,9 @@ class Frame(Scope):
         if self.closed:
             if self.asked:
                 raise Pause
-            raise RuntimeError(f"the handler of {self.path} has returned; a task that it left running can't go on with the run")
+            raise RuntimeError(
+                f"the handler of {self.path} has returned; a task that it left running can't go on with the run"
+            )
         return scope
 
     def _scope(self) -> Scope:
@@ -254,7 +260,7 @@ class Frame(Scope):
         self.failures = left
 
     def reopen_failures(self, error: BaseException) -> None:
-        """The handler ended with `error`, which came from a task: what failed there was not caught, so it is open again."""
+        """The handler ended with `error`: what failed in a task of its own with it was not caught, and is open again."""
         causes = _tree(error) if self.recorded_failures else []
         for failure in self.recorded_failures:
             if failure.scope is not self and any(failure.error is cause for cause in causes):
@@ -271,7 +277,8 @@ class Frame(Scope):
             place = self._place(scope, "suspend", ask.kind, lambda: ask.key or digest(payload))
         if isinstance(place, Held):
             # A suspend() can't wait. It would pause anyway, so it pauses, and is opened once the others are claimed.
-            self.unsure = [*self.unsure, Unsure(ask, ask.key or digest(payload), payload)]
+            unsure = Unsure(ask, ask.key or digest(payload), payload)
+            self.unsure = [*self.unsure, unsure]
             raise self.latch(scope, Pause())
         key = child(self.key, place.segment)
         question = self.run.ledger.question_at(key)
@@ -285,7 +292,7 @@ class Frame(Scope):
     def _answered(self, scope: Scope, key: str, ask: Ask, asked: Asked, settled: Any) -> Any:
         if settled.state == "expired" and asked.on_expiry == "raise":
             raise InteractionExpired(f"nobody answered the question {asked.id} of {asked.path} in time")
-        if settled.state not in ("answered", "expired") or asked.on_expiry == "cancel" and settled.state == "expired":
+        if settled.state not in ("answered", "expired") or (asked.on_expiry == "cancel" and settled.state == "expired"):
             raise self.latch(scope, Pause())
         if ask.response_type is None:
             return settled.value
@@ -313,7 +320,14 @@ class Frame(Scope):
         return self.latch(scope, Pause())
 
     def _question(
-        self, call: Frame, key: str, ask: Ask, payload: dict[str, Any], schema: dict[str, Any] | None, at: int, round: int
+        self,
+        call: Frame,
+        key: str,
+        ask: Ask,
+        payload: dict[str, Any],
+        schema: dict[str, Any] | None,
+        at: int,
+        round: int,
     ) -> Asked:
         run = self.run
         count = run.ledger.count_equal(call.path, payload, call.tool_call_id)
@@ -334,7 +348,9 @@ class Frame(Scope):
             schema,
             ask.response_type is not None,
             None if ask.expires_in is None else at + _milliseconds(ask.expires_in),
-            {"default": json_value(ask.on_expiry.value, "on_expiry")} if isinstance(ask.on_expiry, Default) else ask.on_expiry,
+            {"default": json_value(ask.on_expiry.value, "on_expiry")}
+            if isinstance(ask.on_expiry, Default)
+            else ask.on_expiry,
             None if ask.audience is None else list(ask.audience),
             count,
             round,
@@ -447,12 +463,14 @@ class Frame(Scope):
 
     def fail(self, fact: Returned, error: BaseException, scope: Scope) -> None:
         """An operation raised: its failure is kept aside until the handler goes on."""
-        self.failures = [*self.failures, Failure(fact, error, scope)]
+        failure = Failure(fact, error, scope)
+        self.failures = [*self.failures, failure]
 
     def _replay(self, recorded: Returned, step: Step) -> Any:
         if recorded.error is not None:
             error = revive(recorded.error) or StepFailed(recorded.error["type"], recorded.error["message"])
-            self.recorded_failures = [*self.recorded_failures, Failure(recorded, error, self)]
+            failure = Failure(recorded, error, self)
+            self.recorded_failures = [*self.recorded_failures, failure]
             raise error
         codec = return_codec(step.function)
         return codec.load(recorded.output) if codec else recorded.output
@@ -477,7 +495,7 @@ class Frame(Scope):
         waiters, self.waiters = self.waiters, ()
         for waiter in waiters:
             if not waiter.done():
-                waiter.get_loop().call_soon_threadsafe(lambda w=waiter: w.done() or w.set_result(None))
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
     # -- calls of runnables ------------------------------------------------------------------------------------------
 
@@ -489,9 +507,14 @@ class Frame(Scope):
         return scope, place
 
     async def sure(self, place: Recalled | Held, kind: str, name: str, what: Callable[[], str]) -> str:
-        """The segment of an operation; one that can't be told yet waits until the others are claimed or nothing moves."""
+        """The segment of an operation; one that can't be told yet waits for the others, or until nothing moves."""
         while isinstance(place, Held):
-            if not await self._next_move():
+            moved = await self._next_move()
+            if self.run.halt is not None:
+                raise Halt
+            if self.closed or self.pausing:
+                raise Pause
+            if not moved:
                 raise self._refuse_unsure(kind, name, place.unclaimed)
             place = self.recall.spawned(kind, name, what())
         return place.segment
@@ -516,7 +539,7 @@ class Frame(Scope):
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
-    async def settle(self) -> None:
+    async def settle(self, error: BaseException | None) -> None:
         """Wait until no operation of this call is in flight and its unsure questions are told apart; then close it."""
         if self.asked and (self.running or self.unsure):
             await self.run.flush()
@@ -529,9 +552,12 @@ class Frame(Scope):
             ask, what, payload = self.unsure[0]
             place = self.recall.spawned("suspend", ask.kind, what)
             if isinstance(place, Held):
-                if not await self._next_move():
+                if await self._next_move():
+                    continue
+                if len(self.unsure) > 1 or not isinstance(error, BaseExceptionGroup):
                     raise self._refuse_unsure("suspend", ask.kind, place.unclaimed)
-                continue
+                # A TaskGroup cancelled the others, which had not come to their questions again: they will next time.
+                place = self.recall.fresh("suspend", ask.kind, what)
             self.unsure = self.unsure[1:]
             key = child(self.key, place.segment)
             question = self.run.ledger.question_at(key)
@@ -581,25 +607,29 @@ def _started(scope: Scope, other: Scope | None) -> bool:
 
 
 def _payload(ask: Ask) -> dict[str, Any]:
-    payload = ask.payload
+    payload: Any = ask.payload
+    kind: Any = ask.kind
     if not isinstance(payload, dict):
-        try:
+        with suppress(TypeError):
             payload = json_value(payload, "payload")
-        except TypeError:
-            pass
     if not isinstance(payload, dict):
-        raise TypeError(f"suspend() takes a dict as its payload, not {type(ask.payload).__name__}: it is what a front end renders")
-    if not isinstance(ask.kind, str) or not ask.kind:
+        raise TypeError(
+            f"suspend() takes a dict as its payload, not {type(ask.payload).__name__}: it is what a front end renders"
+        )
+    if not isinstance(kind, str) or not kind:
         raise TypeError("suspend(kind=) is a name, such as 'ask_user'")
-    json_value(ask.kind, "kind")
+    json_value(kind, "kind")
     if ask.response_schema is not None and (ask.response_type is not None or not isinstance(ask.response_schema, dict)):
-        raise TypeError("suspend() takes a response_schema (a dict, advice for the client) or a response_type (enforced)")
+        raise TypeError(
+            "suspend() takes a response_schema (a dict, advice for the client) or a response_type (enforced)"
+        )
     if ask.response_schema is not None:
         json_value(ask.response_schema, "response_schema")
-    if ask.audience is not None and not (
-        isinstance(ask.audience, list | tuple) and all(isinstance(one, str) for one in ask.audience)
+    audience: Any = ask.audience
+    if audience is not None and not (
+        isinstance(audience, list | tuple) and all(isinstance(one, str) for one in audience)
     ):
-        raise TypeError(f"suspend(audience=) is a list such as ['user:ada', 'role:finance'], not {ask.audience!r}")
+        raise TypeError(f"suspend(audience=) is a list such as ['user:ada', 'role:finance'], not {audience!r}")
     json_value(ask.audience, "audience")
     if ask.key is not None and not isinstance(ask.key, str):
         raise TypeError(f"suspend(key=) is a str, not {type(ask.key).__name__}")
@@ -626,15 +656,18 @@ def _step_digest(step: Step, name: str) -> str:
         raise TypeError(f"{error}. In tasks, a step is known by its arguments: name it with @step(key=...)") from None
 
 
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
 def _stack() -> set[Any]:
     """The frames of the running code, up to its task."""
-    import sys
-
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     found = set()
     while frame is not None:
         found.add(frame)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return found
 
 

@@ -107,7 +107,7 @@ class RunHandle:
         await self.aclose()
 
     def claim(self) -> None:
-        """Take the call's place among the operations of the handler that is running, before another thread performs it."""
+        """Take the call's place among the operations of the running handler, before another thread performs it."""
         scope = current.get()
         if isinstance(scope, Scope):
             self._claimed = scope.frame.begin_call(self._runnable.kind, self._runnable.name, self._digest)
@@ -154,9 +154,15 @@ class RunHandle:
 
     def _start_nested(self, frame: Frame) -> None:
         given, target = self._given, self._runnable
-        taken = [n for n, v in (("parent_id", given.parent_id), ("resume", given.resume), ("run_id", given.run_id)) if v is not None]
+        taken = [
+            n
+            for n, v in (("parent_id", given.parent_id), ("resume", given.resume), ("run_id", given.run_id))
+            if v is not None
+        ]
         if taken:
-            raise TypeError(f"{target.name} is called inside a handler: it belongs to that run and takes no {', '.join(taken)}")
+            raise TypeError(
+                f"{target.name} is called inside a handler: it belongs to that run and takes no {', '.join(taken)}"
+            )
         self._outer = frame
         scope, place = self._claimed or frame.begin_call(target.kind, target.name, self._digest)
         self._task = start(self._nested(frame, scope, place))
@@ -168,7 +174,7 @@ class RunHandle:
         run.busy += strand
         try:
             segment = await frame.sure(place, target.kind, target.name, self._digest)
-            outcome = await nested(frame, scope, target, segment, self._given.arguments, stream.put)
+            outcome = await nested(frame, scope, target, segment, self._given.arguments, self._tap)
             if outcome.paused:
                 frame.asked = [*frame.asked, *outcome.asked]
                 self._paused = True
@@ -189,14 +195,18 @@ class RunHandle:
         except TypeError as error:
             raise TypeError(f"{error}. In tasks, a call is known by its input, so it must be JSON") from None
 
+    def _tap(self, event: Event) -> None:
+        """What is told of the call and of those inside it; its own OUTPUT comes last."""
+        if isinstance(event, OutputEvent):
+            self._output = event
+        self._stream.put(event)
+
     async def _collect_nested(self) -> OutputEvent:
-        while True:
-            try:
-                event = await self._stream.next()
-            except StopAsyncIteration:
-                break
-            if isinstance(event, OutputEvent):
-                self._output = event
+        try:
+            while True:
+                await self._stream.next()
+        except StopAsyncIteration:
+            pass
         if self._paused:
             raise Pause
         assert self._output is not None

@@ -21,11 +21,24 @@ if TYPE_CHECKING:
 class Journal:
     """Collects facts and held events; a flush commits the facts as one record and then lets the events go.
 
-    Handlers' threads add to it, too. Commits take effect in the order of submission. `on_stop` is called with the reason when the store says that somebody
-    asked this execution to stop; `on_failure` with the error, before anybody who waits for the commit hears of it.
+    Handlers' threads add to it, too. Commits take effect in the order of submission. `on_stop` is called with the reason
+    when the store says that somebody asked this execution to stop; `on_failure` with the error, before anybody who waits
+    for the commit hears of it.
     """
 
-    __slots__ = ("_asked", "_events", "_facts", "_last", "_lock", "_notes", "_on_failure", "_on_stop", "_opened", "_store", "lease")
+    __slots__ = (
+        "_asked",
+        "_events",
+        "_facts",
+        "_last",
+        "_lock",
+        "_notes",
+        "_on_failure",
+        "_on_stop",
+        "_opened",
+        "_store",
+        "lease",
+    )
 
     def __init__(
         self,
@@ -75,9 +88,9 @@ class Journal:
         """
         with self._lock:
             future = self._submit(ended, settled)
-            events = self._events
-            if events:
-                self._events = []
+            events: Sequence[tuple[Tell, Event]] = ()
+            if self._events:
+                events, self._events = self._events, []
         if future is not COMMITTED:
             return self._wait(future, events)
         for tell, event in events:
@@ -91,7 +104,7 @@ class Journal:
             events, self._events = self._events, []
         self._released(events, future.result())
 
-    async def _wait(self, future: Future[str | None], events: list[tuple[Tell, Event]]) -> None:
+    async def _wait(self, future: Future[str | None], events: Sequence[tuple[Tell, Event]]) -> None:
         self._released(events, await wait(future))
 
     def _submit(self, ended: Ended | None, settled: Sequence[Settlement]) -> Future[str | None]:
@@ -118,7 +131,7 @@ class Journal:
         if error is not None:
             self._on_failure(error)
 
-    def _released(self, events: list[tuple[Tell, Event]], stop: str | None) -> None:
+    def _released(self, events: Sequence[tuple[Tell, Event]], stop: str | None) -> None:
         for tell, event in events:
             tell(event)
         if stop is not None:

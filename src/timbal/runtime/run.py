@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,14 @@ class Run:
     clock: Clock = staticmethod(now)
 
     def __init__(
-        self, store: Store, stream: EventStream, ledger: Ledger, run_id: str, parent_id: str | None, execution_id: str, lease: Lease
+        self,
+        store: Store,
+        stream: EventStream,
+        ledger: Ledger,
+        run_id: str,
+        parent_id: str | None,
+        execution_id: str,
+        lease: Lease,
     ) -> None:
         self.id = run_id
         self.parent_id = parent_id
@@ -154,10 +162,8 @@ class Run:
         self.soon(lambda: self.stop(reason or None, final=True))
 
     def stop_asked(self, reason: str) -> None:
-        try:
+        with suppress(RuntimeError):  # its loop is gone, and so is the run
             self.loop.call_soon_threadsafe(lambda: self.stop(reason or None, final=True))
-        except RuntimeError:  # its loop is gone, and so is the run
-            pass
 
     def alive(self) -> bool:
         return not self.loop.is_closed()

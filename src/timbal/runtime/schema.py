@@ -32,9 +32,13 @@ class Params:
         fields: dict[str, Any] = {}
         for name, parameter in signature.parameters.items():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-                raise ValueError(f"{owner}: its handler has the parameter {parameter}; name each parameter, callers pass them by name")
+                raise ValueError(
+                    f"{owner}: its handler has the parameter {parameter}; arguments are passed by name, so name each"
+                )
             if name in RESERVED:
-                raise ValueError(f"{owner}: its handler can't have a parameter {name!r}; {sorted(RESERVED)} belong to the call itself")
+                raise ValueError(
+                    f"{owner}: its handler can't have a parameter {name!r}; the call itself has {sorted(RESERVED)}"
+                )
             default = ... if parameter.default is parameter.empty else parameter.default
             field = default if type(default).__name__ == "FieldInfo" else Field(default, alias=name)
             fields[_field_name(name)] = (hints.get(name, Any), field)
@@ -56,7 +60,12 @@ class Params:
         values = self.validate(arguments)
         for value in values.values():
             kind = type(value)
-            if not (kind is int and -_SAFE < value < _SAFE or kind is str and value.isascii() or value is None or kind is bool):
+            if not (
+                (kind is int and -_SAFE < value < _SAFE)
+                or (kind is str and value.isascii())
+                or value is None
+                or kind is bool
+            ):
                 return values, self._dump(values)
         return values, {**values}
 
@@ -102,7 +111,11 @@ class Params:
 
 def _field_name(name: str) -> str:
     """Pydantic takes no field that starts with an underscore, or that hides one of its own names."""
-    return f"field{name}" if name.startswith("_") or name in ("copy", "json", "schema", "dict", "validate", "construct", "model_config") else name
+    return (
+        f"field{name}"
+        if name.startswith("_") or name in ("copy", "json", "schema", "dict", "validate", "construct", "model_config")
+        else name
+    )
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -38,7 +38,9 @@ def open_store(store: Any) -> Any:
     """
     if not isinstance(store, str):
         if not hasattr(store, "commit"):
-            raise TypeError(f"store= is a store object or a URL such as 'sqlite:///runs.db', not {type(store).__name__}")
+            raise TypeError(
+                f"store= is a store object or a URL such as 'sqlite:///runs.db', not {type(store).__name__}"
+            )
         return store
     if check_url(store) == "memory://":
         return _memory()
@@ -50,7 +52,9 @@ def check_url(url: str) -> str:
     scheme, _, path = url.partition(":///")
     if url == "memory://" or (scheme == "sqlite" and path):
         return url
-    raise ValueError(f"a store URL is 'sqlite:///<file>' (four slashes for an absolute path) or 'memory://', not {url!r}")
+    raise ValueError(
+        f"a store URL is 'sqlite:///<file>' (four slashes for an absolute path) or 'memory://', not {url!r}"
+    )
 
 
 def default_store() -> Any:

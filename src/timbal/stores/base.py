@@ -165,7 +165,9 @@ class BaseStore(ABC):
         ledgers = [Ledger.of(f for r in one for f in decode(r)) for one in records]
         return [m for ledger in ledgers for m in transcript(ledger)]
 
-    async def answer(self, run_id: str, answers: Mapping[str, Any], by: Principal | None = None) -> list[dict[str, Any]]:
+    async def answer(
+        self, run_id: str, answers: Mapping[str, Any], by: Principal | None = None
+    ) -> list[dict[str, Any]]:
         """Check and settle, without going on: whoever continues the run next uses the answers. Gives the receipts.
 
         Raises `ResumeRejected`, with receipts, when an id or a value is not accepted, and `RunNotFound`.

@@ -15,7 +15,6 @@ from .base import BaseStore, RunInfo
 from .waiting import Ready, failed
 
 
-
 class MemoryStore(BaseStore):
     """Keeps every open execution; of finished ones the newest, `max_finished_bytes` of records (256 MiB)."""
 
@@ -156,9 +155,7 @@ class MemoryStore(BaseStore):
                 return self._missing(run_id, None)
             held = execution.held_by() is not None
             newest = execution.runs[-1].run_id
-            return Ready(
-                Stored(execution, execution.run_id, newest, held, execution.fence, execution.all_records())
-            )
+            return Ready(Stored(execution, execution.run_id, newest, held, execution.fence, execution.all_records()))
 
     def history(self, run_id: str) -> Future[list[list[bytes | str]]]:
         found: list[list[bytes | str]] = []
@@ -288,7 +285,9 @@ class _Execution:
 
     def is_open(self) -> bool:
         """Whether it waits for somebody, or was interrupted."""
-        return (self.questions and any(q.settled is None for q in self.questions)) or self.runs[-1].reason == "interrupted"
+        return (self.questions and any(q.settled is None for q in self.questions)) or self.runs[
+            -1
+        ].reason == "interrupted"
 
     def all_records(self) -> list[bytes | str]:
         return [*self.records, *self._question_records()]
@@ -305,7 +304,16 @@ class _Execution:
     def info(self, run: _Run) -> RunInfo:
         status = "paused" if run.reason in ("input_required", "approval_required") else run.status
         return RunInfo(
-            run.run_id, self.run_id, run.parent_run_id, self.runnable, self.kind, self.labels, status, run.reason, run.t0, run.t1
+            run.run_id,
+            self.run_id,
+            run.parent_run_id,
+            self.runnable,
+            self.kind,
+            self.labels,
+            status,
+            run.reason,
+            run.t0,
+            run.t1,
         )
 
     def changed(self) -> None:

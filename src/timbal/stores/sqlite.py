@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -19,7 +20,7 @@ from ..errors import LeaseLost, RunExists, StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from .base import LEASE_SECONDS, BaseStore, RunInfo
 from .waiting import wait
-from .worker import BUSY_SECONDS, Worker
+from .worker import BUSY_SECONDS, Undo, Worker
 
 T = TypeVar("T")
 
@@ -30,13 +31,15 @@ SCHEMA_VERSION = 1
 SHIFT = 20
 TOP = (1 << SHIFT) - 1
 
-_ADD_FACT = "INSERT INTO facts SELECT coalesce(max(id) + 1, ?), ? FROM facts WHERE id BETWEEN ? AND ?"
+_ADD_FACT = "INSERT INTO facts SELECT max(id) + 1, ? FROM facts WHERE id <= ?"  # the first lies at the base
 _ADD_QUESTION = (
     "INSERT INTO questions (id, name, kind, asked_at, due_at, body)"
     " SELECT coalesce(max(id) + 1, ?), ?, ?, ?, ?, ? FROM questions WHERE id BETWEEN ? AND ?"
 )
 #: The statement that decides a race: who sets it first has won.
 _SETTLE = "UPDATE questions SET settled = ? WHERE id BETWEEN ? AND ? AND name = ? AND settled IS NULL"
+
+_TAKE = "UPDATE executions SET holder = ?, fence = fence + 1, lease_until = ?, stop = NULL WHERE id = ?"
 
 #: How often another process's changes are looked for while somebody waits for them, in seconds.
 POLL_SECONDS = 0.01
@@ -143,7 +146,12 @@ class SqliteStore(BaseStore):
     async def aclose(self) -> None:
         self._worker.close()
         done: Future[None] = Future()
-        threading.Thread(target=lambda: (self._worker.join(), done.set_result(None))).start()
+
+        def finish() -> None:
+            self._worker.join()
+            done.set_result(None)
+
+        threading.Thread(target=finish, name="timbal-close").start()
         await wait(done)
 
 
@@ -199,10 +207,12 @@ class _Desk:
         if app == 0 and tables == 0:
             return False
         if app != APPLICATION_ID:
-            raise StoreError(f"{self._path} is a SQLite file of something else; nothing was touched, choose another path")
+            raise StoreError(
+                f"{self._path} is a SQLite file of something else; nothing was touched, choose another path"
+            )
         if version > SCHEMA_VERSION:
             raise StoreError(
-                f"{self._path} has schema version {version}, and this library knows {SCHEMA_VERSION}: use the newer library"
+                f"{self._path} has schema version {version}, and this library knows {SCHEMA_VERSION}: use a newer one"
             )
         return True
 
@@ -260,7 +270,10 @@ class _Desk:
             stop = self._check_lease(db, lease)
         base = lease.ref << SHIFT
         if record:
-            db.execute(_ADD_FACT, (base, record.decode(), base, base + TOP))
+            if opened is not None:
+                db.execute("INSERT INTO facts VALUES (?, ?)", (base, record.decode()))
+            else:
+                db.execute(_ADD_FACT, (record.decode(), base + TOP))
         for q in questions:
             db.execute(_ADD_QUESTION, (base, q.name, q.kind, q.asked_at, q.due_at, q.body.decode(), base, base + TOP))
         for s in settlements:
@@ -290,7 +303,8 @@ class _Desk:
         if not kept:
             self._lost(lease)
         db.execute(
-            "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?", (ended.code, ended.reason, ended.at, ended.run_id)
+            "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?",
+            (ended.code, ended.reason, ended.at, ended.run_id),
         )
         self._leases.pop(lease.ref, None)
         self._changed(lease.ref)
@@ -310,7 +324,8 @@ class _Desk:
             ),
         ).lastrowid
         entered = db.execute(
-            "INSERT INTO runs (id, execution, t0) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (opened.run_id, ref, opened.at)
+            "INSERT INTO runs (id, execution, t0) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (opened.run_id, ref, opened.at),
         ).rowcount
         if not entered:
             db.execute("DELETE FROM executions WHERE id = ?", (ref,))
@@ -323,55 +338,55 @@ class _Desk:
         self, db: sqlite3.Connection, ref: int, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None
     ) -> Settling:
         base = ref << SHIFT
-        if settlements:
-            rows = db.execute("SELECT name FROM questions WHERE id BETWEEN ? AND ? AND settled IS NULL", (base, base + TOP))
-            waiting = {name for (name,) in rows}
-            if any(s.id not in waiting for s in settlements):
-                return Settling(True, None)
-        if run is not None and db.execute("SELECT 1 FROM runs WHERE id = ?", (run.run_id,)).fetchone():
+        if run is not None and not self._enter(db, ref, run):
             raise RunExists(f"run {run.run_id} exists already")
         for s in settlements:
-            db.execute(_SETTLE, (s.body.decode(), base, base + TOP, s.id))
-        holder = self._holder_of(db, ref)
-        lease = self.take(db, ref, run) if run is not None else None
-        if stop is not None and holder is not None:
-            db.execute("UPDATE executions SET stop = ? WHERE id = ?", (stop, ref))
+            if not db.execute(_SETTLE, (s.body.decode(), base, base + TOP, s.id)).rowcount:
+                raise Undo(Settling(True, None))
+        lease = self._take(db, ref) if run is not None else None
+        if stop is not None and lease is None:
+            db.execute("UPDATE executions SET stop = ? WHERE id = ? AND holder IS NOT NULL", (stop, ref))
             if (held := self._leases.get(ref)) is not None:
                 _ask_to_stop(held, stop)
         return Settling(False, lease)
 
     def take(self, db: sqlite3.Connection, ref: int, run: RunRow) -> Lease | None:
-        if self._holder_of(db, ref) is not None:
+        lease = self._take(db, ref)
+        if lease is not None:
             self._enter(db, ref, run)
-            return None
-        row = db.execute(
-            "UPDATE executions SET holder = ?, fence = fence + 1, lease_until = ?, stop = NULL WHERE id = ? RETURNING fence",
-            (self._holder, _now() + self._lease_ms, ref),
-        ).fetchone()
+        return lease
+
+    def _take(self, db: sqlite3.Connection, ref: int) -> Lease | None:
+        """The lease, if nobody has it who shows signs of life."""
+        mine = (self._holder, _now() + self._lease_ms, ref)
+        row = db.execute(f"{_TAKE} AND (holder IS NULL OR lease_until < ?) RETURNING fence", (*mine, _now())).fetchone()
         if row is None:
-            raise StoreError("the run was erased")
-        self._enter(db, ref, run)
+            row = db.execute("SELECT holder, lease_until FROM executions WHERE id = ?", (ref,)).fetchone()
+            if row is None:
+                raise StoreError("the run was erased")
+            if self._shows_life(ref, *row):
+                return None
+            row = db.execute(f"{_TAKE} RETURNING fence", mine).fetchone()
         lease = self._leases[ref] = Lease(ref, row[0])
         return lease
 
-    def _enter(self, db: sqlite3.Connection, ref: int, run: RunRow) -> None:
-        db.execute(
-            "INSERT INTO runs (id, execution, parent, t0) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (run.run_id, ref, run.parent_run_id, run.at),
+    def _enter(self, db: sqlite3.Connection, ref: int, run: RunRow) -> bool:
+        """Enter a run that goes on with an execution; whether it was not there yet."""
+        return bool(
+            db.execute(
+                "INSERT INTO runs (id, execution, parent, t0) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (run.run_id, ref, run.parent_run_id, run.at),
+            ).rowcount
         )
 
-    def _holder_of(self, db: sqlite3.Connection, ref: int) -> str | None:
-        """Who has the lease and still shows signs of life."""
-        row = db.execute("SELECT holder, lease_until FROM executions WHERE id = ?", (ref,)).fetchone()
-        if row is None or row[0] is None:
-            return None
-        holder: str = row[0]
+    def _shows_life(self, ref: int, holder: str | None, until: int | None) -> bool:
+        """Whether the holder of a lease is still there."""
+        if holder is None or until is None or until < _now():
+            return False
         if holder == self._holder:
             lease = self._leases.get(ref)
-            return holder if lease is not None and lease.alive() else None
-        if row[1] < _now() or _is_gone(holder):
-            return None
-        return holder
+            return lease is not None and lease.alive()
+        return not _is_gone(holder)
 
     def erase(self, db: sqlite3.Connection, run_id: str) -> bool:
         row = db.execute("SELECT execution FROM runs WHERE id = ?", (run_id,)).fetchone()
@@ -389,20 +404,21 @@ class _Desk:
 
     def load(self, db: sqlite3.Connection, run_id: str) -> Stored | None:
         row = db.execute(
-            "SELECT e.id, e.run, e.fence, coalesce((SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL), e.run)"
+            "SELECT e.id, e.run, e.fence, e.holder, e.lease_until,"
+            " (SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL)"
             " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?",
             (run_id,),
         ).fetchone()
         if row is None:
             return None
-        ref, first, fence, newest = row
-        held = self._holder_of(db, ref) is not None
-        return Stored(ref, first, newest, held, fence, _records(db, ref))
+        ref, first, fence, holder, until, newest = row
+        return Stored(ref, first, newest or first, self._shows_life(ref, holder, until), fence, _records(db, ref))
 
     # -- waiting -------------------------------------------------------------------------------------------------------
 
     def watch(self, db: sqlite3.Connection, ref: int, future: Future[None]) -> None:
-        if self._holder_of(db, ref) is None:
+        row = db.execute("SELECT holder, lease_until FROM executions WHERE id = ?", (ref,)).fetchone()
+        if row is None or not self._shows_life(ref, *row):
             future.set_result(None)
         else:
             self._waiters.setdefault(ref, []).append(future)
@@ -429,13 +445,11 @@ class _Desk:
 
     def _beat(self, db: sqlite3.Connection) -> None:
         self._leases = {ref: lease for ref, lease in self._leases.items() if lease.alive()}
-        try:
+        with suppress(sqlite3.Error):  # the next commit says so to somebody who can act on it
             db.executemany(
                 "UPDATE executions SET lease_until = ? WHERE id = ? AND fence = ?",
                 [(_now() + self._lease_ms, ref, lease.fence) for ref, lease in self._leases.items()],
             )
-        except sqlite3.Error:
-            pass  # the next commit says so to somebody who can act on it
 
     def _look(self, db: sqlite3.Connection) -> None:
         for ref, lease in list(self._leases.items()):
@@ -471,7 +485,8 @@ def _history(db: sqlite3.Connection, run_id: str) -> list[list[bytes | str]]:
         WITH RECURSIVE turns (execution, parent, depth) AS (
             SELECT e.id, e.parent, 0 FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?
             UNION ALL
-            SELECT e.id, e.parent, t.depth + 1 FROM turns t JOIN runs r ON r.id = t.parent JOIN executions e ON e.id = r.execution
+            SELECT e.id, e.parent, t.depth + 1 FROM turns t
+                JOIN runs r ON r.id = t.parent JOIN executions e ON e.id = r.execution
         )
         SELECT t.depth, 0, f.id, f.body, NULL FROM turns t
             JOIN facts f ON f.id BETWEEN t.execution << {SHIFT} AND (t.execution << {SHIFT}) + {TOP}
@@ -509,17 +524,24 @@ def _labelled(labels: Mapping[str, str]) -> tuple[str, list[str]]:
 
 
 def _open_questions(
-    db: sqlite3.Connection, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
+    db: sqlite3.Connection,
+    runnable: str | None,
+    kind: str | None,
+    labels: Mapping[str, str],
+    after: str | None,
+    limit: int,
 ) -> list[tuple[str, str, dict[str, str], str, bytes | str]]:
     condition, values = _labelled(labels)
     rows = db.execute(
-        f"SELECT q.asked_at, q.id, e.run, e.labels, e.runnable, q.body FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT}"
+        "SELECT q.asked_at, q.id, e.run, e.labels, e.runnable, q.body"
+        f" FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT}"
         " WHERE q.settled IS NULL AND (q.asked_at, q.id) > (?1, ?2) AND (?3 IS NULL OR e.runnable = ?3)"
         f" AND (?4 IS NULL OR q.kind = ?4){condition} ORDER BY q.asked_at, q.id LIMIT ?",
         (*_position(after), runnable, kind, *values, limit),
     )
     return [
-        (f"{at}.{id}", run, json.loads(labels) if labels else {}, name, body) for at, id, run, labels, name, body in rows
+        (f"{at}.{id}", run, json.loads(labels) if labels else {}, name, body)
+        for at, id, run, labels, name, body in rows
     ]
 
 
@@ -541,12 +563,17 @@ _STATUS = (
 
 
 def _list_runs(
-    db: sqlite3.Connection, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
+    db: sqlite3.Connection,
+    status: str | None,
+    runnable: str | None,
+    labels: Mapping[str, str],
+    after: str | None,
+    limit: int,
 ) -> list[RunInfo]:
     condition, values = _labelled(labels)
     rows = db.execute(
-        f"{_INFO} WHERE (?1 IS NULL OR r.id < ?1) AND (?2 IS NULL OR e.runnable = ?2) AND (?3 IS NULL OR {_STATUS} = ?3)"
-        f"{condition} ORDER BY r.id DESC LIMIT ?",
+        f"{_INFO} WHERE (?1 IS NULL OR r.id < ?1) AND (?2 IS NULL OR e.runnable = ?2)"
+        f" AND (?3 IS NULL OR {_STATUS} = ?3){condition} ORDER BY r.id DESC LIMIT ?",
         (after, runnable, status, *values, limit),
     )
     return [_info(*row) for row in rows]
@@ -572,7 +599,9 @@ def _info(
     t1: int | None,
 ) -> RunInfo:
     state = "paused" if reason in ("input_required", "approval_required") else status or "running"
-    return RunInfo(run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, state, reason, t0, t1)
+    return RunInfo(
+        run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, state, reason, t0, t1
+    )
 
 
 # -- the host ----------------------------------------------------------------------------------------------------------
@@ -601,4 +630,3 @@ def _is_gone(holder: str) -> bool:
     if host != socket.gethostname() or started == "-" or not os.path.isdir("/proc/self"):
         return False
     return _started(int(pid)) != started
-

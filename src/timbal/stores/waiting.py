@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,10 +18,8 @@ async def wait(future: Future[T]) -> T:
         waiter = loop.create_future()
 
         def wake(_: Any) -> None:
-            try:
+            with suppress(RuntimeError):  # the loop has been closed: nobody waits any more
                 loop.call_soon_threadsafe(_set, waiter)
-            except RuntimeError:  # the loop has been closed: nobody waits any more
-                pass
 
         future.add_done_callback(wake)
         await waiter

@@ -28,6 +28,14 @@ BUSY_SECONDS = 30.0
 AWAKE_SECONDS = 2.0
 
 
+class Undo(Exception):
+    """Raised by a job that has written and wants nothing of it kept; `result` is what it gives."""
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+        super().__init__()
+
+
 class Job(NamedTuple):
     """Work for the connection. A job that refuses raises a `StoreError` before it has written anything."""
 
@@ -68,7 +76,7 @@ class Worker:
             return failed(StoreError("this store is closed; open another"))
         if self._quick and not self._waiting and _nobody_else() and self._busy.acquire(blocking=False):
             try:
-                done = None if self._waiting else self._here(work, writes)
+                done = self._here(work, writes)
             finally:
                 self._busy.release()
             if done is not None:
@@ -101,7 +109,7 @@ class Worker:
     def _here(self, work: Callable[[sqlite3.Connection], T], writes: bool) -> Future[T] | None:
         """Do it in this thread; `None` when that can't be done without waiting."""
         connection = self._connection
-        if connection is None:
+        if connection is None or self._waiting:
             return None
         if writes:
             try:
@@ -116,6 +124,9 @@ class Worker:
             if writes:
                 connection.execute("COMMIT")
             return failed(refusal)
+        except Undo as undo:
+            connection.execute("ROLLBACK")
+            return Ready(undo.result)
         except Exception as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -177,8 +188,8 @@ class Worker:
             alone = self._transact(connection, [job])
             _resolve(job, alone[0] if isinstance(alone, list) else alone)
 
-    def _transact(self, connection: sqlite3.Connection, jobs: list[Job]) -> list[Any] | StoreError:
-        """Results or refusals of jobs in one transaction; or why it failed as a whole."""
+    def _transact(self, connection: sqlite3.Connection, jobs: list[Job]) -> list[Any] | Exception:
+        """Results or refusals of jobs in one transaction; or why nothing of it was kept."""
         writes = any(job.writes for job in jobs)
         results: list[Any] = []
         try:
@@ -194,7 +205,7 @@ class Worker:
         except Exception as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            return error if isinstance(error, StoreError) else self._explain(error)
+            return error if isinstance(error, StoreError | Undo) else self._explain(error)
         return results
 
 
@@ -230,5 +241,7 @@ def _nobody_else() -> bool:
 def _resolve(job: Job, result: Any) -> None:
     if isinstance(result, StoreError):
         job.future.set_exception(result)
+    elif isinstance(result, Undo):
+        job.future.set_result(result.result)
     else:
         job.future.set_result(result)

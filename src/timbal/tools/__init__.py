@@ -11,25 +11,23 @@ __all__ = ["ask_user", "ask_user_multi", "confirm"]
 def ask_user(question: str, options: list[str] | None = None) -> str:
     """Ask the user one question and wait for the answer.
 
-    Use it only when you are blocked: you need a fact or a preference that only the user has, and no tool, file or earlier
-    message tells it. Don't use it for what you can find out or sensibly assume, to report progress, or to ask whether to
-    go on. Ask one thing at a time.
+    Use it only when you are blocked: you need a fact or a preference that only the user has, and no tool, file or
+    earlier message tells it. Don't use it for what you can find out or sensibly assume, to report progress, or to ask
+    whether to go on. Ask one thing at a time.
 
     Args:
         question: A short, complete question that can be understood without the rest of the conversation.
         options: Likely answers to choose from, if there are some. The user may still answer in their own words.
     """
-    return str(
-        suspend({"question": question, "options": options}, kind="ask_user", response_schema={"type": "string"})
-    )
+    return str(suspend({"question": question, "options": options}, kind="ask_user", response_schema={"type": "string"}))
 
 
 @inline
 def ask_user_multi(question: str, options: list[str]) -> list[str]:
     """Let the user choose one or several of the given options and wait for the choice.
 
-    Use it only when you are blocked and more than one option may be right at the same time. For a choice of exactly one,
-    or an open question, use ask_user.
+    Use it only when you are blocked and more than one option may be right at the same time. For a choice of exactly
+    one, or an open question, use ask_user.
 
     Args:
         question: A short, complete question that can be understood without the rest of the conversation.
@@ -44,8 +42,8 @@ def ask_user_multi(question: str, options: list[str]) -> list[str]:
 def confirm(action: str) -> bool:
     """Ask the user for a yes or no before an action, and wait for it; true means that the user agreed.
 
-    Use it right before something that can't be undone, costs money or reaches other people. When the answer is false, do
-    not do it and do not ask again. Don't use it for harmless or reversible actions.
+    Use it right before something that can't be undone, costs money or reaches other people. When the answer is false,
+    do not do it and do not ask again. Don't use it for harmless or reversible actions.
 
     Args:
         action: What will be done, in one sentence with the names and amounts that matter.

@@ -10,7 +10,7 @@ CANCEL_TYPE = "timbal.cancel"
 
 
 class Cancel(Value):
-    """Given instead of an answer: the whole execution ends, `cancelled / cancelled`, with this reason as its message."""
+    """Given instead of an answer: the execution ends, `cancelled / cancelled`, with this reason as its message."""
 
     type: Literal["timbal.cancel"] = constant("timbal.cancel")
     reason: str | None = None
@@ -23,7 +23,7 @@ class Default(Value):
 
 
 class Principal(Value):
-    """Who answers: `sub` names the person, `roles` what they may do. An audience holds `user:<sub>` and `role:<role>`."""
+    """Who answers: `sub` names the person, `roles` what they may do. Audiences hold `user:<sub>` and `role:<role>`."""
 
     sub: str
     roles: list[str] = []  # noqa: RUF012  (a default, never changed)

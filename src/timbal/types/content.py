@@ -48,7 +48,9 @@ class FileContent(Value):
         if (self.url is None) == (self.data is None):
             raise ValueError("FileContent: give either url or data (base64)")
         if self.data is not None and len(self.data) > MAX_FILE_BYTES:
-            raise ValueError(f"FileContent: {len(self.data)} bytes of base64 are more than a message may carry (20 MB); give a url")
+            raise ValueError(
+                f"FileContent: {len(self.data)} bytes of base64 are more than a message may carry (20 MB); give a url"
+            )
 
 
 class ToolResultContent(Value):
@@ -103,4 +105,3 @@ def load_content(fields: dict[str, Any]) -> Content:
     if cls is ToolResultContent and isinstance(full["content"], list):
         full["content"] = [load_content(p) for p in full["content"]]
     return cls._of(full)
-

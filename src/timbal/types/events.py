@@ -159,6 +159,6 @@ def _adapter() -> Any:
 
     tagged: Any = None
     for name, cls in _BY_TYPE.items():
-        member = Annotated[cls, Tag(name)]
+        member: Any = Annotated[cls, Tag(name)]
         tagged = member if tagged is None else tagged | member
     return TypeAdapter(Annotated[tagged, Discriminator(tag)])

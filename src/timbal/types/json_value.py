@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any, TypeAlias
-
-JSON: TypeAlias = "None | bool | int | float | str | list[Any] | dict[str, Any]"
+from typing import Any
 
 #: How deep a value may nest. Well under what the JSON parser and every client take.
 MAX_DEPTH = 128
@@ -32,7 +30,9 @@ def _convert(value: Any, where: str, depth: int) -> Any:
         return value
     if kind is int:
         if value.bit_length() > MAX_INT_BITS:
-            raise TypeError(f"{where} is an integer of {value.bit_length()} bits; JSON clients can't read it, pass a str")
+            raise TypeError(
+                f"{where} is an integer of {value.bit_length()} bits; JSON clients can't read it, pass a str"
+            )
         return value
     if kind is float:
         if isfinite(value):
@@ -105,7 +105,7 @@ def _simplify(value: Any, where: str) -> Any:
 
 
 def _dump_model(value: Any, where: str) -> Any:
-    """A pydantic model (or a value of ours) as it says itself, unless it holds what is refused outside of models, too."""
+    """A pydantic model (or a value of ours) as it says itself, unless it holds what is refused elsewhere, too."""
     try:
         if _holds_bytes(value.model_dump()):
             raise TypeError(f"{where} is a {type(value).__name__} that holds bytes; encode them first, in base64 say")

@@ -41,9 +41,11 @@ class Message(Value):
             if unknown or "content" not in value:
                 raise ValueError(f"a message is {{role, content, stop_reason?}}, not {sorted(value)}")
             return cls(value["role"], value["content"], value.get("stop_reason"))
-        if isinstance(value, str | list | tuple) or isinstance(value, Value):
+        if isinstance(value, str | list | tuple | Value):
             return cls("user", value)
-        raise TypeError(f"a message is a Message, {{role, content}}, a str or a list of content, not {type(value).__name__}")
+        raise TypeError(
+            f"a message is a Message, {{role, content}}, a str or a list of content, not {type(value).__name__}"
+        )
 
     @classmethod
     def model_validate(cls, data: Any) -> Message:

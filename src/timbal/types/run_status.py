@@ -28,6 +28,7 @@ class RunStatus(Value):
 
 SUCCESS = RunStatus("success")
 
+
 @lru_cache(maxsize=64)
 def success(reason: str | None) -> RunStatus:
     """Success, with the model's stop reason where there is one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from inspect import get_annotations
 from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform, get_type_hints
 
 T = TypeVar("T")
@@ -26,8 +27,11 @@ class Value:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = [name for name, hint in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(hint)]
-        cls._fields = (*(f for f in cls._fields if f not in own or f == "type"), *(f for f in own if f not in cls._fields))
+        own = [name for name, hint in get_annotations(cls).items() if "ClassVar" not in str(hint)]
+        cls._fields = (
+            *(f for f in cls._fields if f not in own or f == "type"),
+            *(f for f in own if f not in cls._fields),
+        )
         cls._defaults = {**cls._defaults, **{f: cls.__dict__[f] for f in own if f in cls.__dict__}}
 
     def __init__(self, *args: Any, **fields: Any) -> None:
@@ -68,7 +72,9 @@ class Value:
         return value
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable; make another with .model_copy(update={{{name!r}: ...}})")
+        raise AttributeError(
+            f"{type(self).__name__} is immutable; make another with .model_copy(update={{{name!r}: ...}})"
+        )
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
@@ -105,7 +111,7 @@ class Value:
         """A value from a dict of its fields (or from itself); raises `pydantic.ValidationError`."""
         if isinstance(data, cls):
             return data
-        return cls(**dict(_twin(cls).model_validate(data)))
+        return cls(**dict(_twin(cls).model_validate(data)))  # type: ignore[arg-type]
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -117,7 +123,7 @@ class Value:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> Any:
-        return handler(_twin(cls).__pydantic_core_schema__)
+        return handler(_twin(cls).__pydantic_core_schema__)  # type: ignore[arg-type]
 
 
 def fields_of(value: Any) -> Any:
@@ -152,5 +158,3 @@ def _twin(cls: type[Value]) -> Any:
     hints = get_type_hints(cls)
     fields: dict[str, Any] = {f: (hints[f], cls._defaults.get(f, ...)) for f in cls._fields}
     return create_model(cls.__name__, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True), **fields)
-
-
