@@ -295,7 +295,8 @@ class _Drive:
         lease = await wait(self.store.acquire(stored.ref, row))
         if lease is None:
             return await self._follow(await self._load(stored.run_id), again=again)
-        stored = await self._load(stored.run_id)
+        if lease.fence != stored.fence + 1:  # another run was at work since we looked
+            return await self._in_turn(stored, lease, row)
         return await self._go_on(stored, _fold(stored), lease, row)
 
     async def _go_on(

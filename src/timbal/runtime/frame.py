@@ -260,7 +260,7 @@ class Frame(Scope):
         self.failures = left
 
     def reopen_failures(self, error: BaseException) -> None:
-        """The handler ended with `error`: what failed in a task of its own with it was not caught, and is open again."""
+        """The handler ended with `error`: what failed with it in a task was not caught after all, and is open again."""
         causes = _tree(error) if self.recorded_failures else []
         for failure in self.recorded_failures:
             if failure.scope is not self and any(failure.error is cause for cause in causes):

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class Journal:
     """Collects facts and held events; a flush commits the facts as one record and then lets the events go.
 
-    Handlers' threads add to it, too. Commits take effect in the order of submission. `on_stop` is called with the reason
-    when the store says that somebody asked this execution to stop; `on_failure` with the error, before anybody who waits
-    for the commit hears of it.
+    Handlers' threads add to it, too. Commits take effect in the order of submission. `on_stop` is called with the
+    reason when the store says that somebody asked this execution to stop; `on_failure` with the error, before anybody
+    who waits for the commit hears of it.
     """
 
     __slots__ = (
