@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic_core import from_json, to_json
-
 from ..errors import StoreError, UnknownRecord
+from . import fast_json
 from .facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
 
 #: The version of the record format. Adding a fact or a field doesn't change it: a reader that doesn't know a fact
@@ -37,13 +36,13 @@ _SHAPES: dict[type[Fact], tuple[str, tuple[Any, ...]]] = {
 
 def encode(facts: Iterable[Fact]) -> bytes:
     """Facts as one record."""
-    return to_json([_dump(fact) for fact in facts])
+    return fast_json.to_json([_dump(fact) for fact in facts])
 
 
 def decode(record: bytes | str) -> list[Fact]:
     """The facts of one record; raises `UnknownRecord` for a fact of a newer version, `StoreError` for a torn one."""
     try:
-        return [_load(*item) for item in from_json(record)]
+        return [_load(*item) for item in fast_json.from_json(record)]
     except (ValueError, TypeError) as error:
         raise StoreError(f"a stored record can't be read ({error}); the store is damaged or not ours") from error
 

@@ -27,7 +27,7 @@ def input_messages(given: dict[str, Any]) -> list[Message]:
         return [load_message(m) for m in given["messages"]]
     prompt = given["prompt"]
     return [
-        Message._of({"role": "user", "content": [TextContent(prompt)], "stop_reason": None})
+        Message._of({"role": "user", "content": [TextContent(text=prompt)], "stop_reason": None})
         if isinstance(prompt, str)
         else load_message(prompt)
     ]
@@ -55,7 +55,8 @@ def result_content(id: str, outcome: Returned, ledger: Ledger) -> ToolResultCont
     """What the model reads of one finished tool call."""
     if outcome.error is not None:
         return ToolResultContent(id, f"{outcome.error['type']}: {outcome.error['message']}")
-    return ToolResultContent(id, result_of(*resolve_output(ledger, outcome.key, outcome.output, outcome.form)))
+    content = result_of(*resolve_output(ledger, outcome.key, outcome.output, outcome.form))
+    return ToolResultContent._of({"type": "tool_result", "id": id, "content": content})
 
 
 def resolve_output(ledger: Ledger, key: str, output: Any, form: str | None) -> tuple[Any, str | None]:

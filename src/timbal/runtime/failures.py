@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import Any
 
 from ..types.json_value import json_value
@@ -13,6 +12,8 @@ TRACEBACK_CHARACTERS = 8000
 
 def describe(error: BaseException, *, with_class: bool = False) -> dict[str, Any]:
     """`{type, message, traceback}`; with the place of its class and its arguments where it is to be raised again."""
+    import traceback
+
     kind = type(error)
     try:
         message = str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..core.codec import encode
 from ..core.facts import Asked, Ended, Fact, Opened
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
     Tell = Callable[[Event], None]
 
+T = TypeVar("T")
+
 
 class Journal:
     """Collects facts and held events; a flush commits the facts as one record and then lets the events go.
 
-    Handlers' threads add to it, too. Commits take effect in the order of submission. `on_stop` is called with the
-    reason when the store says that somebody asked this execution to stop; `on_failure` with the error, before anybody
-    who waits for the commit hears of it.
+    Handlers' threads add to it, too: a fact before the events that speak of it, and a flush takes the events first.
+    Commits take effect in the order of submission. `on_stop` is called with the reason when the store says that
+    somebody asked this execution to stop; `on_failure` with the error, before whoever waits for the commit hears it.
     """
 
     __slots__ = (
@@ -61,11 +63,10 @@ class Journal:
 
     def add(self, fact: Fact) -> None:
         """Take a fact; the next flush makes it durable."""
-        with self._lock:
-            if type(fact) is Asked:
-                self._asked.append(fact)
-            else:
-                self._facts.append(fact)
+        if type(fact) is Asked:
+            self._asked.append(fact)
+        else:
+            self._facts.append(fact)
 
     def note(self, fact: Fact) -> None:
         """Take a fact that is not worth a commit of its own: it goes with the next one."""
@@ -78,8 +79,7 @@ class Journal:
 
     def hold(self, tell: Tell, event: Event) -> None:
         """Take an event that speaks of facts added before it; it is told with the next flush."""
-        with self._lock:
-            self._events.append((tell, event))
+        self._events.append((tell, event))
 
     def flush(self, ended: Ended | None = None, settled: Sequence[Settlement] = ()) -> Awaitable[None] | None:
         """Make everything so far durable. Gives what is to be awaited, which raises `StoreError`, or None when it is.
@@ -87,10 +87,8 @@ class Journal:
         An end gives the lease back.
         """
         with self._lock:
+            events = _take(self._events)
             future = self._submit(ended, settled)
-            events: Sequence[tuple[Tell, Event]] = ()
-            if self._events:
-                events, self._events = self._events, []
         if future is not COMMITTED:
             return self._wait(future, events)
         for tell, event in events:
@@ -100,8 +98,8 @@ class Journal:
     def flush_here(self) -> None:
         """The same, blocking this thread: for sync steps, which can't await."""
         with self._lock:
+            events = _take(self._events)
             future = self._submit(None, ())
-            events, self._events = self._events, []
         self._released(events, future.result())
 
     async def _wait(self, future: Future[str | None], events: Sequence[tuple[Tell, Event]]) -> None:
@@ -109,17 +107,16 @@ class Journal:
 
     def _submit(self, ended: Ended | None, settled: Sequence[Settlement]) -> Future[str | None]:
         """The commit of what there is; where there is nothing, the last one, which others' facts may be part of."""
-        facts, asked = self._facts, self._asked
+        facts, asked = _take(self._facts), _take(self._asked)
         if not facts and not asked and ended is None:
             return self._last
         record = b""
         if facts or self._notes:
             record = encode((*self._notes, *facts) if self._notes else facts)
-            self._facts, self._notes = [], ()
+            self._notes = ()
         rows: Sequence[QuestionRow] = ()
         if asked:
             rows = [QuestionRow(f.id, f.name, f.at, f.expires_at, encode((f,))) for f in asked]
-            self._asked = []
         opened, self._opened = self._opened, None
         self._last = future = self._store.commit(self.lease, record, opened, rows, ended, settled)
         if future is not COMMITTED:
@@ -136,3 +133,12 @@ class Journal:
             tell(event)
         if stop is not None:
             self._on_stop(stop)
+
+
+def _take(items: list[T]) -> Sequence[T]:
+    """What is in the list, out of it; what other threads append meanwhile stays in."""
+    if not items:
+        return ()
+    taken = items[:]
+    del items[: len(taken)]
+    return taken
