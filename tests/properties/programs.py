@@ -1,6 +1,7 @@
 """Small programs for properties: what a handler or an agent does, as data that can be generated and run."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -80,7 +81,7 @@ def answer_to(label: str) -> Any:
     return {"a": "", "b": {"yes": [True]}}[label[0]]
 
 
-# -- running -----------------------------------------------------------------------------------------------------------
+# -- running ---------------------------------------------------------------------------------------------------------
 
 
 def agent(store: Any, effects: Effects, turns: Turns, name: str = "root") -> Agent[Any]:
@@ -184,7 +185,34 @@ def _threaded(effects: Effects, body: Body) -> Callable[[], list[Any]]:
     return run
 
 
-# -- generating --------------------------------------------------------------------------------------------------------
+# -- what it should do -------------------------------------------------------------------------------------------------
+
+
+def effects_of(turns: Turns, name: str = "root") -> Counter[str]:
+    """Each model call and each step, exactly once."""
+    done = Counter(f"model {name} {turn}" for turn in range(len(turns) + 1))
+    return sum((_effects_of_body(body) for turn in turns for body in turn), done)
+
+
+def _effects_of_body(body: Body) -> Counter[str]:
+    return sum((_effects_of_op(op) for op in body), Counter())
+
+
+def _effects_of_op(op: Op) -> Counter[str]:
+    match op:
+        case Ask():
+            return Counter()
+        case Do(label, _, fails):
+            return Counter([f"{'failed ' if fails else ''}step {label}"])
+        case Call(body, threaded, _):
+            return _effects_of_body(tuple(one for one in body if isinstance(one, Do)) if threaded else body)
+        case Together(bodies, _):
+            return sum(map(_effects_of_body, bodies), Counter())
+        case Delegate(turns, _):
+            return effects_of(turns, _name(op))
+
+
+# -- generating ------------------------------------------------------------------------------------------------------
 
 labels = st.sampled_from(LABELS)
 asks = st.builds(Ask, labels)

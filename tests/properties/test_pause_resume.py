@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.properties.programs import Effects, Turns, agent, answer_to, programs
+from tests.properties.programs import Effects, Turns, agent, answer_to, effects_of, programs
 from timbal.stores import MemoryStore, SqliteStore
 from timbal.types.events import InteractionEvent, OutputEvent
 
@@ -172,6 +172,7 @@ def check(turns: Turns, seed: int, folder: str | None) -> None:
         return straight, whimsical
 
     straight, whimsical = asyncio.run(both())
+    assert Counter(straight.effects.done) == effects_of(turns)
     assert whimsical.told() == straight.told()
 
 

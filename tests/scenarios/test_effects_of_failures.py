@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from tests.scenarios.effects_tools import Log, World, ask, async_step, go_on, sync_step
+from tests.scenarios.effects_tools import Log, World, ask, async_step, go_on, sync_step, tool
 from timbal import Tool, idempotency_key, step
 from timbal.errors import StepFailed
 
@@ -56,6 +56,64 @@ async def test_s11_a_failure_that_was_caught_is_raised_again_as_the_same_class_a
     done = await go_on(fresh(), await fresh()(), {"what now?": "cash"})
     assert (done.output, log) == ("then cash", ["charge"])
     assert caught == [(type(FAILURES[case]()), str(FAILURES[case]()))] * 2
+
+
+async def in_its_own_task(question: str) -> str:
+    return str(ask(question))
+
+
+async def in_tasks(question: str) -> str:
+    return "".join(map(str, await asyncio.gather(in_its_own_task(question), asyncio.sleep(0, ""))))
+
+
+async def in_a_nested_tool(question: str) -> str:
+    def inner() -> str:
+        return str(ask(question))
+
+    return str((await tool(inner)()).output)
+
+
+async def in_a_nested_tool_in_a_task(question: str) -> str:
+    return "".join(map(str, await asyncio.gather(in_a_nested_tool(question), asyncio.sleep(0, ""))))
+
+
+NEXT = [in_its_own_task, in_tasks, in_a_nested_tool, in_a_nested_tool_in_a_task]
+
+
+@pytest.mark.parametrize("way", ["sync", "async", "nested call"])
+@pytest.mark.parametrize("then", NEXT, ids=lambda then: then.__name__)
+async def test_s11_a_caught_failure_is_recorded_with_the_next_operation_wherever_that_is(
+    world: World, then: Callable[[str], Awaitable[str]], way: str
+) -> None:
+    log: Log = []
+
+    def fresh() -> Tool[..., Any]:
+        def fails() -> None:
+            log.append("failed")
+            raise ConnectionError("the line is bad")
+
+        async def fails_later() -> None:
+            fails()
+
+        async def order() -> str:
+            first = ask("first?")
+            try:
+                if way == "sync":
+                    step(fails)()
+                elif way == "async":
+                    await step(fails_later)()
+                else:
+                    (await tool(fails)()).raise_for_status()
+            except ConnectionError as error:
+                return f"{first} {error} {await then('second?')} {await then('third?')}"
+            return "it did not fail"
+
+        return Tool(order, store=world.cold())
+
+    out = await fresh()()
+    for question in ("first?", "second?", "third?"):
+        out = await go_on(fresh(), out, {question: question[0]})
+    assert (out.output, log) == ("f the line is bad s t", ["failed"])
 
 
 async def test_s11_a_caught_failure_whose_class_cannot_be_imported_comes_back_as_step_failed(world: World) -> None:
