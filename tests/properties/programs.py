@@ -150,6 +150,10 @@ async def _do(effects: Effects, op: Do) -> str:
         return _effect(effects, op)
 
     argument = f"{op.label}, which fails" if op.fails else op.label
+    if op.way == "sync":
+        # A sync step can't wait on the loop's thread while a TaskGroup cancels the task that another record of its name
+        # belongs to: it is refused, naming key= (contract section 4). So these have names of their own.
+        at_once.__name__ = f"at_once_{op.label}"
     try:
         if op.way == "sync":
             return step(at_once)(argument)

@@ -217,6 +217,7 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
             raise
     finally:
         current.reset(token)
+    frame.ended = True
     if (frame.running or frame.unsure or frame.held) and run.halt is None:
         await frame.settle(error)
         if frame.cleared and frame.held and not frame.asked:
@@ -228,6 +229,8 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
         _tell_stopped(frame)
         raise Halt(str(run.halt)) from None
     if frame.asked:
+        if frame.failures:
+            frame.keep_caught_failures(error)
         return Outcome(INPUT_REQUIRED, pause_output(frame.asked[0]), asked=tuple(_unique(frame.asked)))
     if error is not None:
         return _ended_by(frame, error)

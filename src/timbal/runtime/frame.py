@@ -76,6 +76,8 @@ class Frame(Scope):
     #: Grows with everything that happens in this call.
     moved = 0
     closed = False
+    #: Whether the handler's own code has come to its end; what it started may still be at work.
+    ended = False
     #: Deltas that this execution gave, and how many of them an earlier one had told.
     emitted = 0
     skip = 0
@@ -215,7 +217,7 @@ class Frame(Scope):
         for signal in self.signals:
             trace = signal.__traceback__
             while trace is not None:
-                if trace.tb_frame in stack:
+                if trace.tb_frame in stack and not _is_ours(trace.tb_frame):
                     return True
                 trace = trace.tb_next
         return False
@@ -249,10 +251,21 @@ class Frame(Scope):
         )
 
     def _record_failures(self, scope: Scope) -> None:
-        """The code in `scope` goes on after operations of it, or of tasks it started, failed: that is its past now."""
+        """The code in `scope` goes on after operations failed: in it, in tasks that it started, or in the handler itself.
+
+        What failed in the handler's own task was caught at once, or has ended the handler.
+        """
+        self._keep_failures(lambda one: _started(scope, one.scope) or (one.scope is self and not self.ended))
+
+    def keep_caught_failures(self, error: BaseException | None) -> None:
+        """The handler has paused, and ended with `error`: what is not part of that was caught."""
+        causes = _tree(error) if error is not None else []
+        self._keep_failures(lambda one: all(one.error is not cause for cause in causes))
+
+    def _keep_failures(self, caught: Callable[[Failure], bool]) -> None:
         left = []
         for failure in self.failures:
-            if _started(scope, failure.scope):
+            if caught(failure):
                 self.run.record(failure.fact)
                 self.recorded_failures = [*self.recorded_failures, failure]
             else:
@@ -398,6 +411,9 @@ class Frame(Scope):
             fact, value = self._returned(frame, step, step.function(*step.args, **step.kwargs))
         except Exception as error:
             raise self._failed(frame, error, scope) from None
+        except Pause:
+            self.adopt(frame, scope)
+            raise
         finally:
             current.reset(token)
             self.left()
@@ -427,6 +443,9 @@ class Frame(Scope):
             await self.run.flush()
         except Exception as error:
             raise self._failed(frame, error, scope) from None
+        except Pause:
+            self.adopt(frame, scope)
+            raise
         finally:
             current.reset(token)
             self.left()
@@ -444,7 +463,6 @@ class Frame(Scope):
         """The fact of a step's result, and the result as it is read back from it."""
         frame.closed = True
         if frame.asked:
-            self.adopt(frame)
             raise Pause
         codec = return_codec(step.function)
         try:
@@ -519,12 +537,12 @@ class Frame(Scope):
             place = self.recall.spawned(kind, name, what())
         return place.segment
 
-    def adopt(self, frame: Frame) -> None:
-        """A call inside this one has paused: so does this one."""
+    def adopt(self, frame: Frame, scope: Scope) -> None:
+        """A step has paused: so does this call."""
+        frame.closed = True
+        frame.keep_caught_failures(None)
         self.asked = [*self.asked, *frame.asked]
-        scope = current.get()
-        here = scope if isinstance(scope, Scope) and scope.frame is self else self
-        self.latch(here, Pause())
+        self.latch(scope, Pause())
 
     async def shielded(self, work: Awaitable[Any]) -> Any:
         """Do it in a task of its own, so that it is finished and recorded when a sibling's pause cancels this one."""
@@ -566,7 +584,7 @@ class Frame(Scope):
             elif question.settled is None:
                 self.asked = [*self.asked, question.asked]
         if self.held and not self.asked:
-            self.cleared = frozenset([await self._clear(*one) for one in self.held])
+            self.cleared |= {await self._clear(*one) for one in self.held}
         self.close()
 
     async def _clear(self, kind: str, name: str, what: str) -> str:
@@ -669,6 +687,11 @@ def _stack() -> set[Any]:
         found.add(frame)
         frame = frame.f_back
     return found
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether it is the library's own code, which catches signals to act on them."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == __name__.partition(".")[0]
 
 
 def _awaiting(task: Any) -> set[Any]:
