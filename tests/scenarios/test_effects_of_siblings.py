@@ -1,6 +1,7 @@
 """S12 and S13: calls that stand beside a paused one, and agents below agents, are each done once."""
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +17,18 @@ from tests.scenarios.effects_tools import (
     ask,
     asked,
     go_on,
+    sync_step,
     tool_calls,
     tool_results,
     turns_so_far,
 )
 from tests.scenarios.programs import house
 from tests.scenarios.programs.house import FileLines
-from timbal import Agent, Tool
+from timbal import Agent, Tool, step
+from timbal.core.facts import Ended
+from timbal.stores import MemoryStore
 from timbal.testing import TestModel
-from timbal.types.events import InteractionEvent
+from timbal.types.events import InteractionEvent, OutputEvent
 
 Fresh = Callable[[], Agent[Any]]
 
@@ -109,6 +113,78 @@ async def test_s12_a_sibling_that_was_still_running_when_the_answer_came_is_run_
     outs = [await handle, *await asyncio.gather(*resumes)]
     assert [out for out in outs if out.status.code == "success"]
     assert Counter(log) == {"model": 2, "at_once": 3, "slowly": 1, "fails": 1}
+
+
+class SlowInThreads(MemoryStore):
+    """A store whose commits from worker threads take long: until a run has ended, or a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ended = threading.Event()
+
+    def commit(self, *args: Any, **more: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            self._ended.wait(1)
+        result = super().commit(*args, **more)
+        if any(isinstance(arg, Ended) for arg in args):
+            self._ended.set()
+        return result
+
+
+async def test_s12_a_sync_step_beside_a_question_is_recorded_before_the_pause_however_slow_the_store_is() -> None:
+    log: Log = []
+    store = SlowInThreads()
+    entered = asyncio.Event()
+
+    def fresh() -> Tool[..., Any]:
+        loop = asyncio.get_running_loop()
+
+        @step
+        def effect() -> str:
+            log.append("effect")
+            loop.call_soon_threadsafe(entered.set)
+            return "effect"
+
+        async def asks() -> str:
+            await entered.wait()
+            return str(ask("go on?"))
+
+        async def side_by_side() -> list[str]:
+            return list(await asyncio.gather(asks(), asyncio.to_thread(effect)))
+
+        return Tool(side_by_side, store=store)
+
+    paused = await fresh()()
+    done = await go_on(fresh(), paused, {"go on?": "yes"})
+    assert (done.output, log) == (["yes", "effect"], ["effect"])
+
+
+async def test_s12_what_parallel_tools_ask_is_told_before_the_end_of_the_run(world: World) -> None:
+    def agent() -> Agent[Any]:
+        effect = sync_step([])
+
+        def inner() -> str:
+            return str(ask("inner?"))
+
+        async def nested() -> str:
+            return str((await Tool(inner)()).output)
+
+        async def asks() -> str:
+            return str(ask("task?"))
+
+        async def gathers() -> list[str]:
+            return list(await asyncio.gather(asks(), asyncio.to_thread(effect, "x")))
+
+        return Agent(
+            "desk", TestModel([tool_calls(("nested", {}), ("gathers", {}))]), [nested, gathers], store=world.store
+        )
+
+    for _ in range(50):
+        events = [event async for event in agent()("go")]
+        told = {event.payload["q"] for event in events if isinstance(event, InteractionEvent)}
+        assert isinstance(events[-1], OutputEvent)
+        assert events[-1].path == "desk"
+        assert told == set(asked(events[-1]))
 
 
 # -- three deep --------------------------------------------------------------------------------------------------------

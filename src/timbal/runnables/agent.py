@@ -149,6 +149,8 @@ class Agent(Runnable, Generic[Out]):
         for turn in count():
             reply = reply_at(run.ledger, frame.key, turn)
             if reply is None:
+                if frame.timed_out():
+                    raise CallFailed("timeout", f"{self.name} has run out of time", "TimeoutError")
                 if turn >= allowance:
                     raise CallFailed(
                         "max_iter", f"{self.name} has asked its model {self.max_iter} times and has no answer yet"

@@ -15,6 +15,7 @@ from ..runtime.threads import handlers
 from ..state import place
 from ..types.approval import Principal
 from ..types.events import OutputEvent
+from ..types.json_value import json_value
 
 if TYPE_CHECKING:
     from ..ports import Store
@@ -171,4 +172,8 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _are_labels(labels: Any) -> bool:
-    return isinstance(labels, Mapping) and all(isinstance(k, str) and isinstance(v, str) for k, v in labels.items())
+    """Whether they are strs by name, of text that can be kept; raises `TypeError` where it can't."""
+    if not isinstance(labels, Mapping) or not all(isinstance(v, str) for v in labels.values()):
+        return False
+    json_value(dict(labels), "labels")
+    return True

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from contextvars import copy_context
 from functools import cached_property
 from threading import get_ident
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ..core.outputs import dump_output, load_output
 from ..runtime.schema import Params, description_of, return_codec
@@ -27,6 +27,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class ToolOptions(TypedDict, total=False):
+    """What a tool takes besides its handler, name and description; see `Tool`."""
+
+    blocking: bool
+    timeout: float | None
+    default_params: Mapping[str, Any] | None
+    pre_hook: Callable[..., Any] | None
+    post_hook: Callable[..., Any] | None
+    store: Store | str | None
+
+
 class Tool(Runnable, Generic[P, R]):
     """A handler with a name, a checked input, and runs that can pause.
 
@@ -41,11 +52,33 @@ class Tool(Runnable, Generic[P, R]):
 
     kind: ClassVar[str] = "Tool"
 
+    @overload
+    def __init__(
+        self: Tool[P, R],
+        handler: Callable[P, Coroutine[Any, Any, R]],
+        name: str | None = ...,
+        description: str | None = ...,
+        **options: Unpack[ToolOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Tool[P, Any],
+        handler: Callable[P, Generator[Any, Any, Any] | AsyncGenerator[Any, Any] | Iterator[Any] | AsyncIterator[Any]],
+        name: str | None = ...,
+        description: str | None = ...,
+        **options: Unpack[ToolOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Tool[P, R],
+        handler: Callable[P, R],
+        name: str | None = ...,
+        description: str | None = ...,
+        **options: Unpack[ToolOptions],
+    ) -> None: ...
     def __init__(
         self,
-        handler: Callable[P, R | Awaitable[R]]
-        | Callable[P, Generator[Any, Any, Any]]
-        | Callable[P, AsyncIterator[Any]],
+        handler: Callable[..., Any],
         name: str | None = None,
         description: str | None = None,
         blocking: bool = True,

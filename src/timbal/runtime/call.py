@@ -199,7 +199,7 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     token = current.set(frame)
     error: BaseException | None = None
     value: Any = None
-    limit = None if target.timeout is None else asyncio.timeout(target.timeout)
+    limit = frame.limit = None if target.timeout is None else asyncio.timeout(target.timeout)
     try:
         if limit is None:
             value = await target._handle(frame, values)
@@ -208,16 +208,16 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
                 value = await target._handle(frame, values)
     except BaseException as problem:
         error = problem
-        if limit is not None and isinstance(problem, TimeoutError) and limit.expired():
-            frame.closed = True
-            error = CallFailed("timeout", f"{target.name} took longer than {target.timeout} s", "TimeoutError")
-        elif isinstance(problem, asyncio.CancelledError) and _was_cancelled(run):
+        if isinstance(problem, asyncio.CancelledError) and _was_cancelled(run):
             frame.close()
             _tell_stopped(frame)
             raise
     finally:
         current.reset(token)
     frame.ended = True
+    if limit is not None and limit.expired():
+        frame.closed = True
+        error = CallFailed("timeout", f"{target.name} took longer than {target.timeout} s", "TimeoutError")
     if (frame.running or frame.unsure or frame.held) and run.halt is None:
         await frame.settle(error)
         if frame.cleared and frame.held and not frame.asked:
@@ -252,7 +252,7 @@ def _ended_by(frame: Frame, error: BaseException) -> Outcome:
         return failed(frame, error, error.reason)
     if isinstance(error, Pause | Halt):
         error = RuntimeError("a handler raised the signal of a question that is no longer open")
-    if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+    if isinstance(error, KeyboardInterrupt):
         raise error
     frame.reopen_failures(error)
     return failed(frame, error, None)

@@ -332,22 +332,28 @@ class _Drive:
 
     async def _run(self, run: Run, frame: Frame, values: dict[str, Any]) -> OutputEvent:
         """The root call, and the end of the run."""
-        tell_start(frame)
+        try:
+            tell_start(frame)
+            outcome = await self._perform(run, frame, values)
+            if run.tasks:
+                await run.finish_tasks()
+            return await run.end(frame, outcome, self._metadata())
+        finally:
+            run.over = True
+
+    async def _perform(self, run: Run, frame: Frame, values: dict[str, Any]) -> Outcome:
         try:
             if run.halt is not None:
                 raise Halt
-            outcome = await execute(frame, self.runnable, values)
+            return await execute(frame, self.runnable, values)
         except Halt:
-            outcome = Outcome(RunStatus("cancelled", "interrupted"))
+            pass
         except asyncio.CancelledError:
             run.stop_with(Stopped(None, final=False))
             task = asyncio.current_task()
             while task is not None and task.cancelling():
                 task.uncancel()
-            outcome = Outcome(RunStatus("cancelled", "interrupted"))
-        if run.tasks:
-            await run.finish_tasks()
-        return await run.end(frame, outcome, self._metadata())
+        return Outcome(RunStatus("cancelled", "interrupted"))
 
     def _count(self, frame: Frame) -> None:
         names = {"answered": "suspends:answered", "expired": "suspends:expired", "cancelled": "suspends:cancelled"}

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: How long an operation that can't be told apart waits while nothing else of its call moves (contract section 4).
 HOLD_SECONDS = 1.0
+#: The longest that a question may wait.
+MOST_SECONDS = 100 * 365 * 24 * 3600
 
 
 class Failure(NamedTuple):
@@ -76,6 +78,8 @@ class Frame(Scope):
     #: Grows with everything that happens in this call.
     moved = 0
     closed = False
+    #: The time that it has, where it is limited.
+    limit: asyncio.Timeout | None = None
     #: Whether the handler's own code has come to its end; what it started may still be at work.
     ended = False
     #: Deltas that this execution gave, and how many of them an earlier one had told.
@@ -146,6 +150,8 @@ class Frame(Scope):
         if self.kind == "step" and self.parent is not None:
             self.parent.delta(item)
             return
+        if self.pausing:  # it swallowed the signal of a question: what it says now, it will not have said
+            return
         self.emitted += 1
         if self.emitted > self.skip:
             run, parent = self.run, self.parent
@@ -187,6 +193,8 @@ class Frame(Scope):
         scope = self._scope()
         if scope.pausing:
             raise Pause
+        if self.timed_out():
+            raise RuntimeError(f"{self.path} has run out of time; its handler can't go on with the run")
         if self.closed:
             if self.asked:
                 raise Pause
@@ -194,6 +202,15 @@ class Frame(Scope):
                 f"the handler of {self.path} has returned; a task that it left running can't go on with the run"
             )
         return scope
+
+    def timed_out(self) -> bool:
+        """Whether this call, or one that it is part of, has run out of time."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.limit is not None and frame.limit.expired():
+                return True
+            frame = frame.parent
+        return False
 
     def _scope(self) -> Scope:
         scope = current.get()
@@ -251,7 +268,7 @@ class Frame(Scope):
         )
 
     def _record_failures(self, scope: Scope) -> None:
-        """The code in `scope` goes on after operations failed: in it, in tasks that it started, or in the handler itself.
+        """The code in `scope` goes on after something failed: in it, in tasks it started, or in the handler itself.
 
         What failed in the handler's own task was caught at once, or has ended the handler.
         """
@@ -409,6 +426,8 @@ class Frame(Scope):
         try:
             frame.home = home()
             fact, value = self._returned(frame, step, step.function(*step.args, **step.kwargs))
+            self.run.record(fact)
+            self.run.journal.flush_here()
         except Exception as error:
             raise self._failed(frame, error, scope) from None
         except Pause:
@@ -417,8 +436,6 @@ class Frame(Scope):
         finally:
             current.reset(token)
             self.left()
-        self.run.record(fact)
-        self.run.journal.flush_here()
         return value
 
     async def step_async(self, step: Step) -> Any:
@@ -649,12 +666,23 @@ def _payload(ask: Ask) -> dict[str, Any]:
     ):
         raise TypeError(f"suspend(audience=) is a list such as ['user:ada', 'role:finance'], not {audience!r}")
     json_value(ask.audience, "audience")
+    if ask.expires_in is not None:
+        _check_time(ask.expires_in)
     if ask.key is not None and not isinstance(ask.key, str):
         raise TypeError(f"suspend(key=) is a str, not {type(ask.key).__name__}")
     if ask.on_expiry not in ("cancel", "raise") and not isinstance(ask.on_expiry, Default):
         raise TypeError("suspend(on_expiry=) is 'cancel', 'raise' or Default(value)")
     result: dict[str, Any] = json_value(payload, "payload")
     return result
+
+
+def _check_time(expires_in: Any) -> None:
+    if isinstance(expires_in, timedelta):
+        expires_in = expires_in.total_seconds()
+    if isinstance(expires_in, bool) or not isinstance(expires_in, int | float):
+        raise TypeError(f"suspend(expires_in=) is a number of seconds or a timedelta, not {expires_in!r}")
+    if not 0 < expires_in < MOST_SECONDS:
+        raise ValueError(f"suspend(expires_in=) is more than 0 seconds and less than a century, not {expires_in!r}")
 
 
 def _milliseconds(seconds: float | timedelta) -> int:

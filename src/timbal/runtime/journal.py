@@ -96,11 +96,10 @@ class Journal:
         return None
 
     def flush_here(self) -> None:
-        """The same, blocking this thread: for sync steps, which can't await."""
+        """Make everything so far durable, blocking this thread: for sync steps. Held events are left to the loop."""
         with self._lock:
-            events = _take(self._events)
             future = self._submit(None, ())
-        self._released(events, future.result())
+        self._released((), future.result())
 
     async def _wait(self, future: Future[str | None], events: Sequence[tuple[Tell, Event]]) -> None:
         self._released(events, await wait(future))

@@ -63,6 +63,8 @@ class Run:
     busy = 1
     #: What runs beside the root's own task.
     tasks: set[asyncio.Future[Any]] | frozenset[Any] = frozenset()
+    #: Whether its task has come to its end, one way or another.
+    over = False
     #: Whether the run is still in the step with which it began, inside the call of whoever started it.
     first_step = True
     _asking: tuple[Frame, ...] = ()
@@ -166,7 +168,7 @@ class Run:
             self.loop.call_soon_threadsafe(lambda: self.stop(reason or None, final=True))
 
     def alive(self) -> bool:
-        return not self.loop.is_closed()
+        return not self.over and not self.loop.is_closed()
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 

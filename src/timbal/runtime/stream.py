@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from threading import get_ident
+from typing import NamedTuple
 
 from ..types.events import Event, OutputEvent
+
+
+class _Waiter(NamedTuple):
+    loop: asyncio.AbstractEventLoop
+    thread: int
+    future: asyncio.Future[None]
 
 
 class EventStream:
     """A queue without a bound: it never makes the run wait. Events may come from any thread."""
 
-    _waiter: asyncio.Future[None] | None = None
-    _loop: asyncio.AbstractEventLoop | None = None
-    _thread = 0
+    #: Those who wait for something to come.
+    _waiters: tuple[_Waiter, ...] = ()
     closed = False
     output: OutputEvent | None = None
     error: BaseException | None = None
@@ -24,13 +31,13 @@ class EventStream:
 
     def put(self, event: Event) -> None:
         self.events.append(event)
-        if self._waiter is not None:
+        if self._waiters:
             self._wake()
 
     def close(self, output: OutputEvent | None, error: BaseException | None = None) -> None:
         """Nothing comes any more."""
         self.output, self.error, self.closed = output, error, True
-        if self._waiter is not None:
+        if self._waiters:
             self._wake()
 
     async def next(self) -> Event:
@@ -41,17 +48,15 @@ class EventStream:
                 if self.error is not None:
                     raise self.error
                 raise StopAsyncIteration
-            self._loop = asyncio.get_running_loop()
-            self._thread = get_ident()
-            waiter = self._waiter = self._loop.create_future()
-            if events or self.closed:
-                self._waiter = None
+            loop = asyncio.get_running_loop()
+            waiter = _Waiter(loop, get_ident(), loop.create_future())
+            self._waiters = (*self._waiters, waiter)
+            if events or self.closed:  # it came meanwhile, from another thread
                 continue
             try:
-                await waiter
+                await waiter.future
             finally:
-                if self._waiter is waiter:
-                    self._waiter = None
+                self._waiters = tuple(other for other in self._waiters if other is not waiter)
         return events.popleft()
 
     async def drain(self) -> OutputEvent:
@@ -66,16 +71,15 @@ class EventStream:
         return self.output
 
     def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is None or waiter.done():
-            return
-        if get_ident() == self._thread:
-            waiter.set_result(None)
-        else:
-            assert self._loop is not None
-            self._loop.call_soon_threadsafe(_set, waiter)
+        waiters, self._waiters = self._waiters, ()
+        for loop, thread, future in waiters:
+            if get_ident() == thread:
+                _set(future)
+            else:
+                with suppress(RuntimeError):  # its loop has been closed: nobody waits any more
+                    loop.call_soon_threadsafe(_set, future)
 
 
-def _set(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -75,7 +75,7 @@ class SqliteStore(BaseStore):
     def _open_worker(self) -> None:
         self._pid = os.getpid()
         self._desk = _Desk(self.path, self._synchronous, self._lease_ms)
-        self._worker = Worker(self._desk.connect(), self._desk.tick, self._desk.explain)
+        self._worker = Worker(self._desk.connect(), self._desk.check_file, self._desk.tick, self._desk.explain)
         self._finalizer = weakref.finalize(self, self._worker.close)
         self._finalizer.atexit = False
 
@@ -172,6 +172,7 @@ class _Desk:
         self._leases: dict[int, Lease] = {}
         self._waiters: dict[int, list[Future[None]]] = {}
         self._data_version = 0
+        self._file: tuple[int, int] | None = None
         self._beat_at = 0.0
         self._wake_at = 0.0
 
@@ -192,11 +193,17 @@ class _Desk:
             self._create(db)
             db.execute("PRAGMA busy_timeout=0")  # from here on the worker waits, so that an event loop never does
             self._data_version = _data_version(db)
+            self._file = _identity(self._path)
         except Exception as error:
             if db is not None:
                 db.close()
             raise error if isinstance(error, StoreError) else self.explain(error) from error
         return db
+
+    def check_file(self) -> None:
+        """Raises `StoreError` when the file is not the one that was opened."""
+        if _identity(self._path) != self._file:
+            raise StoreError(f"{self._path} was deleted or replaced while it was open; nothing more is kept in it")
 
     def _check(self, db: sqlite3.Connection) -> bool:
         """Whether the file holds our tables; raises `StoreError` when it is somebody else's or newer."""
@@ -609,6 +616,15 @@ def _info(
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from another one that takes its place."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _data_version(db: sqlite3.Connection) -> int:

@@ -45,7 +45,8 @@ class Job(NamedTuple):
 
 
 class Worker:
-    """Runs jobs in order. `tick` is called after work and when it is time again, and says in how many seconds that is.
+    """Runs jobs in order. `check` raises when the file can't be written to any more. `tick` is called after work and
+    when it is time again, and says in how many seconds that is.
 
     Jobs go to the thread, which commits all that are waiting with one sync. While the disk is quick and nothing else
     wants to run on the caller's loop, so that nobody could share the commit, the caller's own thread does it.
@@ -54,9 +55,11 @@ class Worker:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        check: Callable[[], None],
         tick: Callable[[sqlite3.Connection], float],
         explain: Callable[[Exception], StoreError],
     ) -> None:
+        self._check = check
         self._tick = tick
         self._explain = explain
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -113,9 +116,12 @@ class Worker:
             return None
         if writes:
             try:
+                self._check()
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError:
                 return None
+            except StoreError as error:
+                return failed(error)
         try:
             result = work(connection)
             if writes:
@@ -194,6 +200,7 @@ class Worker:
         results: list[Any] = []
         try:
             if writes:
+                self._check()
                 _begin(connection)
             for job in jobs:
                 try:
