@@ -18,7 +18,9 @@ from typing import Any, Literal, NoReturn, TypeVar
 from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
+from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore, RunInfo
+from .sqlite_queries import SHIFT, TOP
 from .waiting import wait
 from .worker import BUSY_SECONDS, Undo, Worker
 
@@ -26,10 +28,6 @@ T = TypeVar("T")
 
 APPLICATION_ID = 0x54494D42  # "TIMB" in the file's header: the file is ours
 SCHEMA_VERSION = 1
-
-#: Ids of facts and questions: the execution's, shifted, plus a position up to TOP.
-SHIFT = 20
-TOP = (1 << SHIFT) - 1
 
 _ADD_FACT = "INSERT INTO facts SELECT max(id) + 1, ? FROM facts WHERE id <= ?"  # the first lies at the base
 _ADD_QUESTION = (
@@ -105,7 +103,7 @@ class SqliteStore(BaseStore):
         return self._do(lambda db: desk.load(db, run_id), writes=False)
 
     def history(self, run_id: str) -> Future[list[list[bytes | str]]]:
-        return self._do(lambda db: _history(db, run_id), writes=False)
+        return self._do(lambda db: queries.history(db, run_id), writes=False)
 
     def settle(
         self, ref: Any, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None = None
@@ -124,20 +122,20 @@ class SqliteStore(BaseStore):
         return future
 
     def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:
-        return self._do(lambda db: _find(db, ids, runnable), writes=False)
+        return self._do(lambda db: queries.find(db, ids, runnable), writes=False)
 
     def _open_questions(
         self, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
     ) -> Future[list[tuple[str, str, dict[str, str], str, bytes | str]]]:
-        return self._do(lambda db: _open_questions(db, runnable, kind, labels, after, limit), writes=False)
+        return self._do(lambda db: queries.open_questions(db, runnable, kind, labels, after, limit), writes=False)
 
     def _list_runs(
         self, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
     ) -> Future[list[RunInfo]]:
-        return self._do(lambda db: _list_runs(db, status, runnable, labels, after, limit), writes=False)
+        return self._do(lambda db: queries.list_runs(db, status, runnable, labels, after, limit), writes=False)
 
     def _runs_of(self, run_id: str) -> Future[list[RunInfo]]:
-        return self._do(lambda db: _runs_of(db, run_id), writes=False)
+        return self._do(lambda db: queries.runs_of(db, run_id), writes=False)
 
     def _erase(self, run_id: str) -> Future[bool]:
         desk = self._desk
@@ -419,7 +417,9 @@ class _Desk:
         if row is None:
             return None
         ref, first, fence, holder, until, newest = row
-        return Stored(ref, first, newest or first, self._shows_life(ref, holder, until), fence, _records(db, ref))
+        return Stored(
+            ref, first, newest or first, self._shows_life(ref, holder, until), fence, queries.records(db, ref)
+        )
 
     # -- waiting -------------------------------------------------------------------------------------------------------
 
@@ -470,145 +470,6 @@ class _Desk:
 def _ask_to_stop(lease: Lease, reason: str) -> None:
     if lease.holder is not None:
         lease.holder.stop_asked(reason)
-
-
-# -- queries -----------------------------------------------------------------------------------------------------------
-
-
-def _records(db: sqlite3.Connection, ref: int) -> list[bytes | str]:
-    """Facts in order, then each question with its settlement."""
-    base = ref << SHIFT
-    rows = db.execute(
-        "SELECT id, body, NULL FROM facts WHERE id BETWEEN ?1 AND ?2"
-        " UNION ALL SELECT id, body, settled FROM questions WHERE id BETWEEN ?1 AND ?2",
-        (base, base + TOP),
-    )
-    return [text for _, body, settled in rows for text in (body, settled) if text is not None]
-
-
-def _history(db: sqlite3.Connection, run_id: str) -> list[list[bytes | str]]:
-    rows = db.execute(
-        f"""
-        WITH RECURSIVE turns (execution, parent, depth) AS (
-            SELECT e.id, e.parent, 0 FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?
-            UNION ALL
-            SELECT e.id, e.parent, t.depth + 1 FROM turns t
-                JOIN runs r ON r.id = t.parent JOIN executions e ON e.id = r.execution
-        )
-        SELECT t.depth, 0, f.id, f.body, NULL FROM turns t
-            JOIN facts f ON f.id BETWEEN t.execution << {SHIFT} AND (t.execution << {SHIFT}) + {TOP}
-        UNION ALL
-        SELECT t.depth, 1, q.id, q.body, q.settled FROM turns t
-            JOIN questions q ON q.id BETWEEN t.execution << {SHIFT} AND (t.execution << {SHIFT}) + {TOP}
-        ORDER BY 1 DESC, 2, 3
-        """,
-        (run_id,),
-    )
-    turns: dict[int, list[bytes | str]] = {}
-    for depth, _, _, body, settled in rows:
-        records = turns.setdefault(depth, [])
-        records.append(body)
-        if settled is not None:
-            records.append(settled)
-    return list(turns.values())
-
-
-def _find(db: sqlite3.Connection, ids: Sequence[str], runnable: str) -> list[str]:
-    rows = db.execute(
-        f"SELECT DISTINCT e.run FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT}"
-        f" WHERE q.settled IS NULL AND e.runnable = ? AND q.name IN ({', '.join('?' * len(ids))})",
-        (runnable, *ids),
-    )
-    return [run for (run,) in rows]
-
-
-def _labelled(labels: Mapping[str, str]) -> tuple[str, list[str]]:
-    """A condition for these labels, and its values."""
-    values: list[str] = []
-    for name, value in labels.items():
-        values += [f'$."{name}"', value]
-    return " AND json_extract(e.labels, ?) = ?" * len(labels), values
-
-
-def _open_questions(
-    db: sqlite3.Connection,
-    runnable: str | None,
-    kind: str | None,
-    labels: Mapping[str, str],
-    after: str | None,
-    limit: int,
-) -> list[tuple[str, str, dict[str, str], str, bytes | str]]:
-    condition, values = _labelled(labels)
-    rows = db.execute(
-        "SELECT q.asked_at, q.id, e.run, e.labels, e.runnable, q.body"
-        f" FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT}"
-        " WHERE q.settled IS NULL AND (q.asked_at, q.id) > (?1, ?2) AND (?3 IS NULL OR e.runnable = ?3)"
-        f" AND (?4 IS NULL OR q.kind = ?4){condition} ORDER BY q.asked_at, q.id LIMIT ?",
-        (*_position(after), runnable, kind, *values, limit),
-    )
-    return [
-        (f"{at}.{id}", run, json.loads(labels) if labels else {}, name, body)
-        for at, id, run, labels, name, body in rows
-    ]
-
-
-def _position(after: str | None) -> tuple[int, int]:
-    try:
-        at, _, id = after.partition(".") if after is not None else ("0", "", "0")
-        return int(at), int(id)
-    except ValueError:
-        raise StoreError(f"after={after!r} is no position: pass the .next of a page") from None
-
-
-_INFO = (
-    "SELECT r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, r.status, r.reason, r.t0, r.t1"
-    " FROM runs r JOIN executions e ON e.id = r.execution"
-)
-_STATUS = (
-    "CASE WHEN r.reason IN ('input_required', 'approval_required') THEN 'paused' ELSE coalesce(r.status, 'running') END"
-)
-
-
-def _list_runs(
-    db: sqlite3.Connection,
-    status: str | None,
-    runnable: str | None,
-    labels: Mapping[str, str],
-    after: str | None,
-    limit: int,
-) -> list[RunInfo]:
-    condition, values = _labelled(labels)
-    rows = db.execute(
-        f"{_INFO} WHERE (?1 IS NULL OR r.id < ?1) AND (?2 IS NULL OR e.runnable = ?2)"
-        f" AND (?3 IS NULL OR {_STATUS} = ?3){condition} ORDER BY r.id DESC LIMIT ?",
-        (after, runnable, status, *values, limit),
-    )
-    return [_info(*row) for row in rows]
-
-
-def _runs_of(db: sqlite3.Connection, run_id: str) -> list[RunInfo]:
-    rows = db.execute(
-        f"{_INFO} WHERE r.execution = (SELECT execution FROM runs WHERE id = ?) ORDER BY r.t0, r.id", (run_id,)
-    )
-    return [_info(*row) for row in rows]
-
-
-def _info(
-    run_id: str,
-    execution: str,
-    parent: str | None,
-    runnable: str,
-    kind: str,
-    labels: str | None,
-    status: str | None,
-    reason: str | None,
-    t0: int,
-    t1: int | None,
-) -> RunInfo:
-    state = "paused" if reason in ("input_required", "approval_required") else status or "running"
-    return RunInfo(
-        run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, state, reason, t0, t1
-    )
 
 
 # -- the host ----------------------------------------------------------------------------------------------------------
