@@ -1,7 +1,9 @@
-"""Facts as versioned JSON, and back.
+"""Facts as JSON, and back.
 
 A record is a JSON array of facts; a fact is an array of its tag and its fields in order, without the trailing ones that
 hold their default. So a field may be added at the end of a fact, with a default, and both older and newer readers cope.
+A reader that meets a fact it doesn't know refuses the record and leaves it to a newer one. The format's version is the
+store's schema version.
 """
 
 from __future__ import annotations
@@ -12,10 +14,6 @@ from typing import Any
 from ..errors import StoreError, UnknownRecord
 from . import fast_json
 from .facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
-
-#: The version of the record format. Adding a fact or a field doesn't change it: a reader that doesn't know a fact
-#: refuses the record and leaves it to a newer one, and ignores fields that it doesn't know.
-VERSION = 1
 
 _CLASSES: dict[str, type[Fact]] = {
     "opened": Opened,

@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from datetime import timedelta
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 from ..core.facts import Asked, Called, Reopened, Returned
-from ..core.ids import child, digest, interaction_id
+from ..core.ids import child, digest
 from ..core.recall import Held, Mismatch, Recall, Recalled
-from ..errors import InteractionExpired, ReplayMismatch, StepFailed
+from ..errors import ReplayMismatch
 from ..state import Ask, Branch, Halt, Pause, Scope, Step, current, home
-from ..types.approval import Default
 from ..types.events import DeltaEvent
 from ..types.json_value import json_value
-from .failures import describe, revive
-from .schema import codec_of, return_codec
+from . import questions, steps
+from .questions import Unsure
 
 if TYPE_CHECKING:
     from ..types.events import Event
@@ -28,8 +25,6 @@ if TYPE_CHECKING:
 
 #: How long an operation that can't be told apart waits while nothing else of its call moves (contract section 4).
 HOLD_SECONDS = 1.0
-#: The longest that a question may wait.
-MOST_SECONDS = 100 * 365 * 24 * 3600
 
 
 class Failure(NamedTuple):
@@ -38,14 +33,6 @@ class Failure(NamedTuple):
     fact: Returned
     error: BaseException
     scope: Scope
-
-
-class Unsure(NamedTuple):
-    """A `suspend()` in a task that can't be told yet; `what` is its key or the digest of its payload."""
-
-    ask: Ask
-    what: str
-    payload: dict[str, Any]
 
 
 class Frame(Scope):
@@ -185,7 +172,7 @@ class Frame(Scope):
 
     # -- operations: common ------------------------------------------------------------------------------------------
 
-    def _enter(self) -> Scope:
+    def enter(self) -> Scope:
         """The scope of the code that asks for an operation; raises when it may not go on."""
         run = self.run
         if run.halt is not None:
@@ -239,7 +226,7 @@ class Frame(Scope):
                 trace = trace.tb_next
         return False
 
-    def _place(self, scope: Scope, kind: str, name: str, what: Callable[[], str]) -> Recalled | Held:
+    def place(self, scope: Scope, kind: str, name: str, what: Callable[[], str]) -> Recalled | Held:
         """Recognise an operation; raises `Halt` when the handler does not follow what was recorded."""
         if self.failures:
             self._record_failures(scope)
@@ -260,7 +247,7 @@ class Frame(Scope):
         self.run.stop_with(error)
         return Halt(str(error))
 
-    def _refuse_unsure(self, kind: str, name: str, unclaimed: tuple[str, ...]) -> Halt:
+    def refuse_unsure(self, kind: str, name: str, unclaimed: tuple[str, ...]) -> Halt:
         return self.mismatch(
             f"in a task of its own it asked for {kind} {name!r} with arguments that were not recorded, while "
             f"{len(unclaimed)} recorded {'one was' if len(unclaimed) == 1 else 'ones were'} not asked for; "
@@ -296,95 +283,18 @@ class Frame(Scope):
             if failure.scope is not self and any(failure.error is cause for cause in causes):
                 self.run.record(Reopened(failure.fact.key))
 
-    # -- suspend -----------------------------------------------------------------------------------------------------
+    # -- operations: each kind ---------------------------------------------------------------------------------------
 
     def suspend(self, ask: Ask) -> Any:
-        scope = self._enter()
-        payload = _payload(ask)
-        if scope is self:
-            place = self._place(scope, "suspend", ask.kind, str)
-        else:
-            place = self._place(scope, "suspend", ask.kind, lambda: ask.key or digest(payload))
-        if isinstance(place, Held):
-            # A suspend() can't wait. It would pause anyway, so it pauses, and is opened once the others are claimed.
-            unsure = Unsure(ask, ask.key or digest(payload), payload)
-            self.unsure = [*self.unsure, unsure]
-            raise self.latch(scope, Pause())
-        key = child(self.key, place.segment)
-        question = self.run.ledger.question_at(key)
-        if question is None:
-            raise self._ask(scope, key, ask, payload)
-        if question.settled is None:
-            self.asked = [*self.asked, question.asked]
-            raise self.latch(scope, Pause())
-        return self._answered(scope, key, ask, question.asked, question.settled)
+        return questions.suspend(self, ask)
 
-    def _answered(self, scope: Scope, key: str, ask: Ask, asked: Asked, settled: Any) -> Any:
-        if settled.state == "expired" and asked.on_expiry == "raise":
-            raise InteractionExpired(f"nobody answered the question {asked.id} of {asked.path} in time")
-        if settled.state not in ("answered", "expired") or (asked.on_expiry == "cancel" and settled.state == "expired"):
-            raise self.latch(scope, Pause())
-        if ask.response_type is None:
-            return settled.value
-        from pydantic import ValidationError
+    def step(self, step: Step) -> Any:
+        return steps.step(self, step)
 
-        try:
-            return codec_of(ask.response_type).load(settled.value)
-        except ValidationError as error:
-            problem = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'answer'}: {e['msg']}" for e in error.errors())
-            raise self._ask(scope, key, ask, {**asked.payload, "error": problem}, asked.round + 1) from None
+    async def step_async(self, step: Step) -> Any:
+        return await steps.step_async(self, step)
 
-    def _ask(self, scope: Scope, key: str, ask: Ask, payload: dict[str, Any], round: int = 0) -> Pause:
-        """Open a question. It becomes durable, then public, when the call pauses."""
-        run, call = self.run, self
-        while call.kind == "step" and call.parent is not None:
-            call = call.parent
-        schema = ask.response_schema
-        if ask.response_type is not None and schema is None:
-            schema = codec_of(ask.response_type).json_schema
-        at = run.clock()
-        with run.asking:
-            fact = self._question(call, key, ask, payload, schema, at, round)
-            run.open_question(self, fact)
-            self.asked = [*self.asked, fact]
-        return self.latch(scope, Pause())
-
-    def _question(
-        self,
-        call: Frame,
-        key: str,
-        ask: Ask,
-        payload: dict[str, Any],
-        schema: dict[str, Any] | None,
-        at: int,
-        round: int,
-    ) -> Asked:
-        run = self.run
-        count = run.ledger.count_equal(call.path, payload, call.tool_call_id)
-        return Asked(
-            key,
-            interaction_id(call.path, payload, call.tool_call_id, count),
-            run.id,
-            call.path,
-            call.call_id,
-            ask.kind,
-            call.name,
-            payload,
-            at,
-            run.parent_id,
-            call.parent_call_id,
-            call.kind,
-            call.tool_call_id,
-            schema,
-            ask.response_type is not None,
-            None if ask.expires_in is None else at + _milliseconds(ask.expires_in),
-            {"default": json_value(ask.on_expiry.value, "on_expiry")}
-            if isinstance(ask.on_expiry, Default)
-            else ask.on_expiry,
-            None if ask.audience is None else list(ask.audience),
-            count,
-            round,
-        )
+    # -- pausing -----------------------------------------------------------------------------------------------------
 
     def latch(self, scope: Scope, signal: Pause) -> Pause:
         """From here on this task, and those that started it, only pause, whatever they do with the signal.
@@ -404,113 +314,19 @@ class Frame(Scope):
             self._timer = self.run.unless_ended_soon(self)
         return signal
 
-    # -- steps -------------------------------------------------------------------------------------------------------
-
-    def step(self, step: Step) -> Any:
-        scope = self._enter()
-        name = _step_name(step)
-        place = self._place(scope, "step", name, lambda: _step_digest(step, name))
-        if isinstance(place, Held):
-            what = _step_digest(step, name)
-            if place.segment not in self.cleared:
-                # A sync step can't wait. It ends this execution of the handler; the next one comes when it can be told.
-                self.held = [*self.held, ("step", name, what)]
-                raise self.latch(scope, Pause())
-            place = self.recall.fresh("step", name, what)
-        key = child(self.key, place.segment)
-        frame, replay = self._begin(key, name)
-        if replay is not None:
-            return self._replay(replay, step)
-        token = current.set(frame)
-        self.running += 1
-        try:
-            frame.home = home()
-            fact, value = self._returned(frame, step, step.function(*step.args, **step.kwargs))
-            self.run.record(fact)
-            self.run.journal.flush_here()
-        except Exception as error:
-            raise self._failed(frame, error, scope) from None
-        except Pause:
-            self.adopt(frame, scope)
-            raise
-        finally:
-            current.reset(token)
-            self.left()
-        return value
-
-    async def step_async(self, step: Step) -> Any:
-        scope = self._enter()
-        name = _step_name(step)
-        what = lambda: _step_digest(step, name)  # noqa: E731
-        segment = await self.sure(self._place(scope, "step", name, what), "step", name, what)
-        frame, replay = self._begin(child(self.key, segment), name)
-        if replay is not None:
-            return self._replay(replay, step)
-        if scope is self:
-            return await self._perform_step(frame, step, scope)
-        return await self.shielded(self._perform_step(frame, step, scope))
-
-    async def _perform_step(self, frame: Frame, step: Step, scope: Scope) -> Any:
-        token = current.set(frame)
-        self.running += 1
-        try:
-            frame.home = home()
-            fact, value = self._returned(frame, step, await step.function(*step.args, **step.kwargs))
-            self.run.record(fact)
-            await self.run.flush()
-        except Exception as error:
-            raise self._failed(frame, error, scope) from None
-        except Pause:
-            self.adopt(frame, scope)
-            raise
-        finally:
-            current.reset(token)
-            self.left()
-        return value
-
-    def _begin(self, key: str, name: str) -> tuple[Frame, Returned | None]:
-        recorded = self.run.ledger.outcomes.get(key)
-        called = self.run.ledger.calls.get(key)
-        frame = Frame(self.run, key, self.path, name, "step", called.call_id if called else self.run.new_id(), self)
-        frame.skip = called.streamed if called else 0
-        frame.t0 = self.run.clock()
-        return frame, recorded
-
-    def _returned(self, frame: Frame, step: Step, result: Any) -> tuple[Returned, Any]:
-        """The fact of a step's result, and the result as it is read back from it."""
-        frame.closed = True
-        if frame.asked:
-            raise Pause
-        codec = return_codec(step.function)
-        try:
-            output = codec.dump(result) if codec else json_value(result, "the result")
-        except Exception as error:
-            raise TypeError(f"step {frame.name!r}: {error}") from None
-        fact = Returned(frame.key, frame.call_id, frame.name, "step", frame.t0, self.run.clock(), output)
-        return fact, codec.load(output) if codec else output
-
-    def _failed(self, frame: Frame, error: Exception, scope: Scope) -> Exception:
-        frame.closed = True
-        told = describe(error, with_class=True)
-        fact = Returned(frame.key, frame.call_id, frame.name, "step", frame.t0, self.run.clock(), error=told)
-        self.fail(fact, error, scope)
-        return error
+    # -- what goes on ------------------------------------------------------------------------------------------------
 
     def fail(self, fact: Returned, error: BaseException, scope: Scope) -> None:
         """An operation raised: its failure is kept aside until the handler goes on."""
         failure = Failure(fact, error, scope)
         self.failures = [*self.failures, failure]
 
-    def _replay(self, recorded: Returned, step: Step) -> Any:
-        if recorded.error is not None:
-            error = revive(recorded.error) or StepFailed(recorded.error["type"], recorded.error["message"])
-            failure = Failure(recorded, error, self)
-            self.recorded_failures = [*self.recorded_failures, failure]
-            raise error
-        codec = return_codec(step.function)
-        return codec.load(recorded.output) if codec else recorded.output
+    def failed_before(self, fact: Returned, error: BaseException) -> None:
+        """A recorded failure is raised again."""
+        failure = Failure(fact, error, self)
+        self.recorded_failures = [*self.recorded_failures, failure]
 
-    async def _next_move(self) -> bool:
+    async def next_move(self) -> bool:
         """Wait until another operation of this call begins or ends; `False` when for a second none has."""
         before = self.moved
         waiter = asyncio.get_running_loop().create_future()
@@ -536,21 +352,21 @@ class Frame(Scope):
 
     def begin_call(self, kind: str, name: str, what: Callable[[], str]) -> tuple[Scope, Recalled | Held]:
         """A call of a runnable begins, in the task that asks for it."""
-        scope = self._enter()
-        place = self._place(scope, kind, name, what)
+        scope = self.enter()
+        place = self.place(scope, kind, name, what)
         self.running += 1
         return scope, place
 
     async def sure(self, place: Recalled | Held, kind: str, name: str, what: Callable[[], str]) -> str:
         """The segment of an operation; one that can't be told yet waits for the others, or until nothing moves."""
         while isinstance(place, Held):
-            moved = await self._next_move()
+            moved = await self.next_move()
             if self.run.halt is not None:
                 raise Halt
             if self.closed or self.pausing:
                 raise Pause
             if not moved:
-                raise self._refuse_unsure(kind, name, place.unclaimed)
+                raise self.refuse_unsure(kind, name, place.unclaimed)
             place = self.recall.spawned(kind, name, what())
         return place.segment
 
@@ -587,17 +403,17 @@ class Frame(Scope):
             ask, what, payload = self.unsure[0]
             place = self.recall.spawned("suspend", ask.kind, what)
             if isinstance(place, Held):
-                if await self._next_move():
+                if await self.next_move():
                     continue
                 if len(self.unsure) > 1 or not isinstance(error, BaseExceptionGroup):
-                    raise self._refuse_unsure("suspend", ask.kind, place.unclaimed)
+                    raise self.refuse_unsure("suspend", ask.kind, place.unclaimed)
                 # A TaskGroup cancelled the others, which had not come to their questions again: they will next time.
                 place = self.recall.fresh("suspend", ask.kind, what)
             self.unsure = self.unsure[1:]
             key = child(self.key, place.segment)
             question = self.run.ledger.question_at(key)
             if question is None:
-                self._ask(self, key, ask, payload)
+                questions.open_question(self, self, key, ask, payload)
             elif question.settled is None:
                 self.asked = [*self.asked, question.asked]
         if self.held and not self.asked:
@@ -610,8 +426,8 @@ class Frame(Scope):
             place = self.recall.spawned(kind, name, what)
             if not isinstance(place, Held):
                 return place.segment
-            if not await self._next_move():
-                raise self._refuse_unsure(kind, name, place.unclaimed)
+            if not await self.next_move():
+                raise self.refuse_unsure(kind, name, place.unclaimed)
 
     def again(self) -> Frame:
         """The frame of another execution of this handler in the same run, over what is recorded by now."""
@@ -639,67 +455,6 @@ def _started(scope: Scope, other: Scope | None) -> bool:
     while other is not None and other is not scope:
         other = other.parent_scope
     return other is scope
-
-
-def _payload(ask: Ask) -> dict[str, Any]:
-    payload: Any = ask.payload
-    kind: Any = ask.kind
-    if not isinstance(payload, dict):
-        with suppress(TypeError):
-            payload = json_value(payload, "payload")
-    if not isinstance(payload, dict):
-        raise TypeError(
-            f"suspend() takes a dict as its payload, not {type(ask.payload).__name__}: it is what a front end renders"
-        )
-    if not isinstance(kind, str) or not kind:
-        raise TypeError("suspend(kind=) is a name, such as 'ask_user'")
-    json_value(kind, "kind")
-    if ask.response_schema is not None and (ask.response_type is not None or not isinstance(ask.response_schema, dict)):
-        raise TypeError(
-            "suspend() takes a response_schema (a dict, advice for the client) or a response_type (enforced)"
-        )
-    if ask.response_schema is not None:
-        json_value(ask.response_schema, "response_schema")
-    audience: Any = ask.audience
-    if audience is not None and not (
-        isinstance(audience, list | tuple) and all(isinstance(one, str) for one in audience)
-    ):
-        raise TypeError(f"suspend(audience=) is a list such as ['user:ada', 'role:finance'], not {audience!r}")
-    json_value(ask.audience, "audience")
-    if ask.expires_in is not None:
-        _check_time(ask.expires_in)
-    if ask.key is not None and not isinstance(ask.key, str):
-        raise TypeError(f"suspend(key=) is a str, not {type(ask.key).__name__}")
-    if ask.on_expiry not in ("cancel", "raise") and not isinstance(ask.on_expiry, Default):
-        raise TypeError("suspend(on_expiry=) is 'cancel', 'raise' or Default(value)")
-    result: dict[str, Any] = json_value(payload, "payload")
-    return result
-
-
-def _check_time(expires_in: Any) -> None:
-    if isinstance(expires_in, timedelta):
-        expires_in = expires_in.total_seconds()
-    if isinstance(expires_in, bool) or not isinstance(expires_in, int | float):
-        raise TypeError(f"suspend(expires_in=) is a number of seconds or a timedelta, not {expires_in!r}")
-    if not 0 < expires_in < MOST_SECONDS:
-        raise ValueError(f"suspend(expires_in=) is more than 0 seconds and less than a century, not {expires_in!r}")
-
-
-def _milliseconds(seconds: float | timedelta) -> int:
-    return int((seconds.total_seconds() if isinstance(seconds, timedelta) else seconds) * 1000)
-
-
-def _step_name(step: Step) -> str:
-    return getattr(step.function, "__name__", type(step.function).__name__)
-
-
-def _step_digest(step: Step, name: str) -> str:
-    if step.key is not None:
-        return step.key(*step.args, **step.kwargs)
-    try:
-        return digest(json_value([list(step.args), step.kwargs], f"the arguments of step {name!r}"))
-    except TypeError as error:
-        raise TypeError(f"{error}. In tasks, a step is known by its arguments: name it with @step(key=...)") from None
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:
