@@ -119,6 +119,7 @@ class SqliteStore(BaseStore):
         future: Future[None] = Future()
         desk = self._desk
         self._do(lambda db: desk.watch(db, ref, future), writes=False).add_done_callback(lambda f: _pass_on(f, future))
+        self._worker.look_soon()
         return future
 
     def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:

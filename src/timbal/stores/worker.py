@@ -24,6 +24,8 @@ QUICK_SECONDS = 0.0003
 BUSY_SECONDS = 30.0
 
 
+#: After jobs of its own the thread looks again in so long: they may have left something to look after.
+SOON_SECONDS = 0.01
 #: For so long after work was done, the thread looks at least so often.
 AWAKE_SECONDS = 2.0
 
@@ -98,12 +100,16 @@ class Worker:
     def join(self) -> None:
         self._thread.join()
 
+    def look_soon(self) -> None:
+        """Let `tick` be called in a moment."""
+        self._next_tick = 0.0
+        self._put(Job(_nothing, False, Future()))
+
     def _wake(self) -> None:
         """Work was done that the thread does not know of: let it look in time."""
         self._used = time.monotonic()
         if self._next_tick > self._used + AWAKE_SECONDS:
-            self._next_tick = 0.0
-            self._put(Job(_nothing, False, Future()))
+            self.look_soon()
 
     def _put(self, job: Job) -> None:
         self._waiting += 1
@@ -167,6 +173,8 @@ class Worker:
                 if jobs:
                     self._perform(connection, jobs)
                 now = time.monotonic()
+                if jobs:
+                    self._next_tick = min(self._next_tick, now + SOON_SECONDS)
                 if now >= self._next_tick:
                     seconds = self._tick(connection)
                     awake = jobs or now < self._used + AWAKE_SECONDS
