@@ -322,3 +322,20 @@ async def test_s25_a_cancel_that_came_after_the_answer_was_given_and_before_it_w
     output = await office.agent().cancel(paused.run_id, "too late")
     assert (stands(output), output.status.message, office.model.call_count) == (CANCELLED, "too late", 1)
     assert (await world.cold().pending()).items == []
+
+
+@pytest.mark.parametrize("way", ["resume", "answer"])
+async def test_s25_an_answer_beside_a_cancel_is_not_called_accepted(world: World, way: str) -> None:
+    office = Office(world)
+    paused = await office.agent()("go")
+    first, second, _ = ids(paused)
+    given = {first: "yes", second: Cancel("stop")}
+    if way == "resume":
+        told = (await office.agent()(parent_id=paused.run_id, resume=given)).receipts
+    else:
+        told = await world.cold().answer(paused.run_id, given)
+    assert [(one["id"], one["state"], one["same_value"]) for one in told] == [
+        (first, "cancelled", False),
+        (second, "accepted", True),
+    ]
+    assert office.runs == ["ask"] * 3

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..types.approval import Principal, is_cancel
 from ..types.json_value import json_value
+from .facts import Settled
 from .ledger import Ledger, Question
 
 ReceiptState = Literal[
@@ -53,14 +54,14 @@ Plan: TypeAlias = Accept | Refuse | Claimed
 
 def plan(ledger: Ledger, resume: Mapping[Any, Any], by: Principal | None, now: int, check: SchemaCheck) -> Plan:
     """Decide what a resume does at the time `now` (contract section 6, "Check")."""
-    receipts: list[dict[str, Any]] = []
+    judged: list[dict[str, Any]] = []
     new: dict[str, Any] = {}
     same: list[str] = []
     cancel, reason = False, None
     for id, given in resume.items():
         question = ledger.questions.get(id) if isinstance(id, str) else None
         one = _judge(question, id, given, by, now, check)
-        receipts.append(one)
+        judged.append(one)
         if one["state"] == "accepted":
             if is_cancel(given):
                 cancel, reason = True, given.get("reason") if isinstance(given, dict) else given.reason
@@ -68,12 +69,12 @@ def plan(ledger: Ledger, resume: Mapping[Any, Any], by: Principal | None, now: i
                 new[id] = one["value"]
         elif one["state"] in ("already_settled", "cancelled") and one["same_value"]:
             same.append(id)
-    refused = [r for r in receipts if r["state"] in _WHY and r["id"] not in same]
+    refused = [r for r in judged if r["state"] in _WHY and r["id"] not in same]
     if refused:
         what = "; ".join(f"{r['id']} {_WHY[r['state']]}" + _details(r) for r in refused)
-        return Refuse(f"refused, nothing has changed: {what}", _without_accepted(receipts))
-    if any(r["state"] == "already_settled" and not r["same_value"] for r in receipts):
-        return Claimed(_without_accepted(receipts))
+        return Refuse(f"refused, nothing has changed: {what}", _without_accepted(judged))
+    if any(r["state"] == "already_settled" and not r["same_value"] for r in judged):
+        return Claimed(_without_accepted(judged))
     return Accept(new, same, cancel, reason)
 
 
@@ -89,6 +90,23 @@ def receipt(question: Question, state: str, same_value: bool | None) -> dict[str
         "by": settled.by if settled else None,
         "at": settled.at if settled else None,
     }
+
+
+def receipts(ledger: Ledger, resume: Mapping[str, Any], done: Mapping[str, Settled]) -> list[dict[str, Any]]:
+    """What became of each id of an accepted resume; `done`: what was settled by it.
+
+    An answer beside a `Cancel` is not accepted: the execution is over, and its question is cancelled with the others.
+    """
+    told = []
+    for id, given in resume.items():
+        fact = done.get(id)
+        if fact is None:
+            told.append(receipt(ledger.questions[id], "already_settled", True))
+            continue
+        question = Question(ledger.questions[id].asked, fact)
+        lost = fact.state == "cancelled" and not is_cancel(given)
+        told.append(receipt(question, "cancelled" if lost else "accepted", not lost))
+    return told
 
 
 def _judge(

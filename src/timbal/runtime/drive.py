@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ..core.answers import Accept, Claimed, Refuse, plan, receipt
+from ..core.answers import Accept, Claimed, Refuse, plan, receipts
 from ..core.codec import decode, encode
 from ..core.facts import Ended, Opened, Resumed, Settled
 from ..core.ids import ROOT
@@ -223,7 +223,7 @@ class _Drive:
                     message, decision.receipts, RunStatus("cancelled", "interaction_already_claimed", message)
                 )
             if not decision.new and not decision.cancel:
-                self.receipts = [receipt(ledger.questions[id], "already_settled", True) for id in decision.same]
+                self.receipts = receipts(ledger, resume, {})
                 return await self._follow(stored, again=not resume)
             settlements = self._settlements(ledger, decision)
             row = RunRow(self.run_id, parent_id, now())
@@ -231,7 +231,7 @@ class _Drive:
             result = await wait(self.store.settle(stored.ref, [_row(s) for s in settlements], row, stop))
             if result.conflict:
                 continue
-            self._accepted(ledger, decision, settlements)
+            self.receipts = receipts(ledger, resume, {fact.id: fact for fact in settlements})
             if result.lease is None or stored.held or result.lease.fence != stored.fence + 1:
                 return await self._in_turn(stored, result.lease, row)
             for fact in settlements:
@@ -247,16 +247,6 @@ class _Drive:
                 for q in ledger.open_questions
             ]
         return made
-
-    def _accepted(self, ledger: Ledger, decision: Accept, settlements: list[Settled]) -> None:
-        done = {fact.id: fact for fact in settlements}
-        receipts = []
-        for id in self.given.resume or ():
-            if id in done:
-                receipts.append(receipt(Question(ledger.questions[id].asked, done[id]), "accepted", True))
-            elif id in decision.same:
-                receipts.append(receipt(ledger.questions[id], "already_settled", True))
-        self.receipts = receipts
 
     async def _in_turn(self, stored: Stored, lease: Lease | None, row: RunRow) -> OutputEvent:
         """Our answers are committed and another run is at work: wait for the lease, and see what is left to do."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from ..core.answers import Claimed, Refuse, plan, receipt
+from ..core.answers import Claimed, Refuse, plan, receipts
 from ..core.codec import decode, encode
 from ..core.facts import Asked, Ended, Opened, Settled
 from ..core.ledger import Ledger
@@ -193,12 +193,7 @@ class BaseStore(ABC):
             result = await wait(self.settle(stored.ref, rows, None, stop)) if rows else Settling(False, None)
             if result.conflict:
                 continue
-            for fact in facts:
-                ledger.apply(fact)
-            done = {fact.id for fact in facts}
-            return [
-                receipt(ledger.questions[id], "accepted" if id in done else "already_settled", True) for id in answers
-            ]
+            return receipts(ledger, answers, {fact.id: fact for fact in facts})
 
     async def erase(self, run_id: str) -> None:
         """Remove what the execution of this run recorded, for good; raises `RunNotFound`."""
