@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
-from .core.facts import Ended, Opened
+from .core.codec import encode
+from .core.facts import Ended, Opened, Settled
 from .types.message import Message
 
 Clock = Callable[[], int]
@@ -58,6 +59,10 @@ class Settlement(NamedTuple):
     id: str
     state: str
     body: bytes
+
+    @classmethod
+    def of(cls, fact: Settled) -> Settlement:
+        return cls(fact.id, fact.state, encode((fact,)))
 
 
 class RunRow(NamedTuple):

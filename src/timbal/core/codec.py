@@ -34,7 +34,14 @@ _SHAPES: dict[type[Fact], tuple[str, tuple[Any, ...]]] = {
 
 def encode(facts: Iterable[Fact]) -> bytes:
     """Facts as one record."""
-    return fast_json.to_json([_dump(fact) for fact in facts])
+    record = []
+    for fact in facts:
+        tag, defaults = _SHAPES[type(fact)]
+        n = len(fact)
+        while n and fact[n - 1] is defaults[n - 1]:
+            n -= 1
+        record.append((tag, *fact[:n]))
+    return fast_json.to_json(record)
 
 
 def decode(record: bytes | str) -> list[Fact]:
@@ -43,14 +50,6 @@ def decode(record: bytes | str) -> list[Fact]:
         return [_load(*item) for item in fast_json.from_json(record)]
     except (ValueError, TypeError) as error:
         raise StoreError(f"a stored record can't be read ({error}); the store is damaged or not ours") from error
-
-
-def _dump(fact: Fact) -> tuple[Any, ...]:
-    tag, defaults = _SHAPES[type(fact)]
-    n = len(fact)
-    while n and fact[n - 1] is defaults[n - 1]:
-        n -= 1
-    return (tag, *fact[:n])
 
 
 def _load(tag: str, *fields: Any) -> Fact:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from .facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
@@ -30,22 +30,23 @@ class Question:
         return parent(self.asked.key)
 
 
-@dataclass(slots=True)
 class Ledger:
     """Everything recorded of one execution, by key. It only grows, by `apply`."""
 
     opened: Opened | None = None
-    outcomes: dict[str, Returned] = field(default_factory=dict)
-    calls: dict[str, Called] = field(default_factory=dict)
-    operations: dict[str, dict[str, Op]] = field(default_factory=dict)
-    questions: dict[str, Question] = field(default_factory=dict)
-    asked_by: dict[str, list[Question]] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
-    runs: list[str] = field(default_factory=list)
     ended: Ended | None = None
     #: Model calls that were recorded when the execution last ran into `max_iter`: the next allowance counts from there.
-    allowance_from: int = 0
-    _seen: set[str] = field(default_factory=set)
+    allowance_from = 0
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Returned] = {}
+        self.calls: dict[str, Called] = {}
+        self.operations: dict[str, dict[str, Op]] = {}
+        self.questions: dict[str, Question] = {}
+        self.asked_by: dict[str, list[Question]] = {}
+        self.notes: dict[str, str] = {}
+        self.runs: list[str] = []
+        self._seen: set[str] = set()
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Ledger:

@@ -278,7 +278,7 @@ async def _together(run: Run, calls: Iterable[Coroutine[Any, Any, Outcome]]) -> 
             left -= 1
             run.busy -= left > 0
 
-    tasks = [start(strand(call)) for call in calls]
+    tasks = [start(strand(call), "tool call") for call in calls]
     try:
         if left:
             await asyncio.gather(*tasks)

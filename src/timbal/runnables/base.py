@@ -77,7 +77,7 @@ class Runnable:
 
     def _call(self, arguments: dict[str, Any]) -> RunHandle:
         if RESERVED.isdisjoint(arguments):
-            return RunHandle(self, Given(arguments))
+            return RunHandle(self, arguments)
         parent_id = arguments.pop("parent_id", None)
         resume = arguments.pop("resume", None)
         run_id = arguments.pop("run_id", None)
@@ -93,7 +93,7 @@ class Runnable:
             raise TypeError(f"labels is a dict of strs, not {labels!r}")
         if by is not None and not isinstance(by, Principal):
             raise TypeError(f"by is a Principal(sub, roles), not {type(by).__name__}")
-        return RunHandle(self, Given(arguments, parent_id, resume, run_id, dict(labels) if labels else None, by))
+        return RunHandle(self, arguments, Given(parent_id, resume, run_id, dict(labels) if labels else None, by))
 
     def _run_sync(self, handle: RunHandle) -> OutputEvent:
         handle.claim()

@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """What a runnable was called with."""
+    """What a runnable was called with, besides its input."""
 
-    arguments: dict[str, Any]
     parent_id: str | None = None
     resume: Mapping[str, Any] | None = None
     #: The run id, where the caller chose it: then the same start again follows the first one.
     run_id: str | None = None
     labels: dict[str, str] | None = None
     by: Principal | None = None
+
+
+NOTHING = Given()
 
 
 class RunHandle:
@@ -53,8 +55,9 @@ class RunHandle:
     _paused = False
     _claimed: tuple[Scope, Recalled | Held] | None = None
 
-    def __init__(self, runnable: Runnable, given: Given) -> None:
+    def __init__(self, runnable: Runnable, arguments: dict[str, Any], given: Given = NOTHING) -> None:
         self._runnable = runnable
+        self._arguments = arguments
         self._given = given
         self._run_id = given.run_id or new_id()
         self._stream = EventStream()
@@ -71,8 +74,10 @@ class RunHandle:
         if self._task is None:
             self._start()
         stream = self._stream
-        if stream.events:
-            return stream.events.popleft()
+        if stream:
+            return stream.popleft()
+        if stream.closed and stream.error is None and not self._paused:
+            raise StopAsyncIteration
         try:
             return await stream.next()
         except StopAsyncIteration:
@@ -117,7 +122,7 @@ class RunHandle:
     def _start(self) -> None:
         scope = current.get()
         if scope is None:
-            self._task = start(drive(self))
+            self._task = start(drive(self), self._runnable.name)
             if self._run is not None:
                 self._run.begun()
         elif isinstance(scope, Scope):
@@ -165,7 +170,7 @@ class RunHandle:
             )
         self._outer = frame
         scope, place = self._claimed or frame.begin_call(target.kind, target.name, self._digest)
-        self._task = start(self._nested(frame, scope, place))
+        self._task = start(self._nested(frame, scope, place), target.name)
         frame.run.keep(self._task)
 
     async def _nested(self, frame: Frame, scope: Scope, place: Recalled | Held) -> None:
@@ -174,7 +179,7 @@ class RunHandle:
         run.busy += strand
         try:
             segment = await frame.sure(place, target.kind, target.name, self._digest)
-            outcome = await nested(frame, scope, target, segment, self._given.arguments, self._tap)
+            outcome = await nested(frame, scope, target, segment, self._arguments, self._tap)
             if outcome.paused:
                 frame.asked = [*frame.asked, *outcome.asked]
                 self._paused = True
@@ -191,7 +196,7 @@ class RunHandle:
 
     def _digest(self) -> str:
         try:
-            return digest(json_value(self._given.arguments, f"the input of {self._runnable.name!r}"))
+            return digest(json_value(self._arguments, f"the input of {self._runnable.name!r}"))
         except TypeError as error:
             raise TypeError(f"{error}. In tasks, a call is known by its input, so it must be JSON") from None
 

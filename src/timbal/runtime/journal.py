@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import RLock
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
 from ..core.codec import encode
@@ -33,13 +33,13 @@ class Journal:
         "_events",
         "_facts",
         "_last",
-        "_lock",
         "_notes",
         "_on_failure",
         "_on_stop",
         "_opened",
         "_store",
         "lease",
+        "lock",
     )
 
     def __init__(
@@ -50,7 +50,8 @@ class Journal:
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self.lease = lease
-        self._lock = RLock()
+        #: Held while facts become a commit, and while a question is given its number.
+        self.lock = RLock()
         self._store = store
         self._on_stop = on_stop
         self._on_failure = on_failure
@@ -86,9 +87,9 @@ class Journal:
 
         An end gives the lease back.
         """
-        with self._lock:
-            events = _take(self._events)
-            future = self._submit(ended, settled)
+        with self.lock:
+            events = _take(self._events) if self._events else ()
+            future = self._submit(ended, settled) if self._facts or self._asked or ended is not None else self._last
         if future is not COMMITTED:
             return self._wait(future, events)
         for tell, event in events:
@@ -97,25 +98,24 @@ class Journal:
 
     def flush_here(self) -> None:
         """Make everything so far durable, blocking this thread: for sync steps. Held events are left to the loop."""
-        with self._lock:
-            future = self._submit(None, ())
+        with self.lock:
+            future = self._submit(None, ()) if self._facts or self._asked else self._last
         self._released((), future.result())
 
     async def _wait(self, future: Future[str | None], events: Sequence[tuple[Tell, Event]]) -> None:
         self._released(events, await wait(future))
 
     def _submit(self, ended: Ended | None, settled: Sequence[Settlement]) -> Future[str | None]:
-        """The commit of what there is; where there is nothing, the last one, which others' facts may be part of."""
-        facts, asked = _take(self._facts), _take(self._asked)
-        if not facts and not asked and ended is None:
-            return self._last
+        """The commit of what there is."""
+        if ended is not None:
+            self._facts.append(ended)
         record = b""
-        if facts or self._notes:
-            record = encode((*self._notes, *facts) if self._notes else facts)
-            self._notes = ()
         rows: Sequence[QuestionRow] = ()
-        if asked:
-            rows = [QuestionRow(f.id, f.name, f.at, f.expires_at, encode((f,))) for f in asked]
+        if self._facts:
+            record = encode((*self._notes, *_take(self._facts)))
+            self._notes = ()
+        if self._asked:
+            rows = [QuestionRow(f.id, f.name, f.at, f.expires_at, encode((f,))) for f in _take(self._asked)]
         opened, self._opened = self._opened, None
         self._last = future = self._store.commit(self.lease, record, opened, rows, ended, settled)
         if future is not COMMITTED:
@@ -134,10 +134,8 @@ class Journal:
             self._on_stop(stop)
 
 
-def _take(items: list[T]) -> Sequence[T]:
+def _take(items: list[T]) -> list[T]:
     """What is in the list, out of it; what other threads append meanwhile stays in."""
-    if not items:
-        return ()
     taken = items[:]
     del items[: len(taken)]
     return taken

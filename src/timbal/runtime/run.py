@@ -6,13 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import uuid_utils
 
-from ..core.codec import encode
-from ..core.facts import Asked, Ended, Fact, Opened, Settled
+from ..core.facts import Asked, Ended, Fact, Settled
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event, pause_output
 from ..errors import ReplayMismatch, StoreError
@@ -91,8 +90,6 @@ class Run:
         self.task = asyncio.current_task()
         self.loop = asyncio.get_running_loop()
         self._thread = get_ident()
-        #: Held while a question is given its number and asked: handlers' threads ask at the same time.
-        self.asking = Lock()
         self.journal = Journal(store, lease, self._stopped_by_store, self.stop_with)
         lease.holder = self
 
@@ -102,11 +99,6 @@ class Run:
         """A fact: known to this run at once, durable with the next flush."""
         self.ledger.apply(fact)
         self.journal.add(fact)
-
-    def open(self, fact: Opened) -> None:
-        """The execution begins: known at once, durable with the next flush."""
-        self.ledger.apply(fact)
-        self.journal.open(fact)
 
     def note(self, fact: Fact) -> None:
         """As `record`; it becomes durable with whatever comes next."""
@@ -220,14 +212,13 @@ class Run:
             dumped, form = output, None
             if isinstance(self.halt, Stopped) and self.halt.final:
                 settled = self._cancel_questions(frame, self.halt.reason)
-        if status.paused:
+        elif outcome.asked:
             seen = ledger.seen_by_open_calls() or None
             output, dumped, form = pause_output(ledger.open_questions[0].asked), None, None
         if frame.emitted and status.code != "success":
             self.record(frame.called())
         t1 = self.clock()
         fact = Ended(self.id, status.code, t1, status.reason, status.message, dumped, form, error, frame.usage, seen)
-        self.record(fact)
         if (work := self.journal.flush(fact, settled)) is not None:
             await work
         if ledger.questions and (waiting := ledger.open_questions):
@@ -242,7 +233,7 @@ class Run:
         for question in self.ledger.open_questions:
             fact = Settled(question.asked.id, "cancelled", self.clock(), reason, self.id)
             self.ledger.apply(fact)
-            settled.append(Settlement(fact.id, fact.state, encode((fact,))))
+            settled.append(Settlement.of(fact))
         if settled:
             frame.count("suspends:cancelled", len(settled))
         return settled

@@ -17,7 +17,7 @@ class _Waiter(NamedTuple):
     future: asyncio.Future[None]
 
 
-class EventStream:
+class EventStream(deque[Event]):
     """A queue without a bound: it never makes the run wait. Events may come from any thread."""
 
     #: Those who wait for something to come.
@@ -26,11 +26,8 @@ class EventStream:
     output: OutputEvent | None = None
     error: BaseException | None = None
 
-    def __init__(self) -> None:
-        self.events: deque[Event] = deque()
-
     def put(self, event: Event) -> None:
-        self.events.append(event)
+        self.append(event)
         if self._waiters:
             self._wake()
 
@@ -42,8 +39,7 @@ class EventStream:
 
     async def next(self) -> Event:
         """The next event; raises `StopAsyncIteration` after the last, or the error that broke the run off."""
-        events = self.events
-        while not events:
+        while not self:
             if self.closed:
                 if self.error is not None:
                     raise self.error
@@ -51,18 +47,18 @@ class EventStream:
             loop = asyncio.get_running_loop()
             waiter = _Waiter(loop, get_ident(), loop.create_future())
             self._waiters = (*self._waiters, waiter)
-            if events or self.closed:  # it came meanwhile, from another thread
+            if self or self.closed:  # it came meanwhile, from another thread
                 continue
             try:
                 await waiter.future
             finally:
                 self._waiters = tuple(other for other in self._waiters if other is not waiter)
-        return events.popleft()
+        return self.popleft()
 
     async def drain(self) -> OutputEvent:
         """Wait for the end; gives the root OUTPUT."""
         while True:
-            self.events.clear()
+            self.clear()
             try:
                 await self.next()
             except StopAsyncIteration:

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from ..core.answers import Claimed, Refuse, plan, receipts
-from ..core.codec import decode, encode
+from ..core.codec import decode
 from ..core.facts import Asked, Ended, Opened, Settled
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event
@@ -189,7 +189,7 @@ class BaseStore(ABC):
                 stop = decision.cancel_reason or ""
                 waiting = ledger.open_questions
                 facts = [Settled(q.asked.id, "cancelled", now, decision.cancel_reason, None, who) for q in waiting]
-            rows = [Settlement(f.id, f.state, encode((f,))) for f in facts]
+            rows = [Settlement.of(fact) for fact in facts]
             result = await wait(self.settle(stored.ref, rows, None, stop)) if rows else Settling(False, None)
             if result.conflict:
                 continue

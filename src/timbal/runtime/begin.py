@@ -1,0 +1,126 @@
+"""Begin an execution: the first run of a conversation, or its next turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.codec import decode, encode
+from ..core.facts import Ended, Opened, Settled
+from ..core.ids import ROOT
+from ..core.ledger import Ledger
+from ..core.transcript import transcript
+from ..errors import RunExists
+from ..ports import Lease, RunRow, Settlement
+from ..stores.waiting import wait
+from ..types.run_status import RunStatus
+from .executions import Refused, check_runnable, check_same, fold, is_paused, load, tell_no_run
+from .failures import describe
+from .frame import Frame
+from .resume import Resumption
+from .root import run_root
+from .run import Run, new_id, now, with_cause
+from .schema import InvalidInput
+
+if TYPE_CHECKING:
+    from ..ports import Store
+    from ..runnables.base import Runnable
+    from ..types.events import OutputEvent
+    from ..types.message import Message
+    from .handle import RunHandle
+
+
+async def begin(handle: RunHandle) -> OutputEvent:
+    """A run of its own."""
+    runnable, given, run_id = handle._runnable, handle._given, handle._run_id
+    try:
+        values, stored = runnable._prepare(handle._arguments)
+    except Exception as error:
+        return _invalid(handle, error)
+    store = runnable._store or runnable._store_in_use()
+    history = await _turn_after(runnable, store, given.parent_id, run_id) if given.parent_id is not None else ()
+    ledger = Ledger()
+    run = Run(store, handle._stream, ledger, run_id, given.parent_id, run_id, Lease())
+    run.history = history
+    frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, new_id(), None)
+    frame.t0 = now()
+    frame.input = stored
+    by = None if given.by is None else given.by.model_dump()
+    ledger.opened = opened = Opened(
+        run_id, frame.call_id, runnable.name, runnable.kind, stored, frame.t0, given.parent_id, given.labels, by
+    )
+    ledger.runs.append(run_id)
+    run.journal.open(opened)
+    if given.labels is not None:
+        run.labels = given.labels
+    if given.run_id is not None:
+        try:
+            await run.flush()
+        except RunExists:
+            return await _follow_first(handle)
+    handle.begun(run)
+    return await run_root(run, frame, runnable, values, {})
+
+
+def _invalid(handle: RunHandle, error: Exception) -> OutputEvent:
+    """Arguments that don't fit: nothing is stored, nothing has run."""
+    reason = "invalid_input" if isinstance(error, InvalidInput) else None
+    told = describe(error)
+    if reason is not None:
+        told["traceback"] = None
+    return with_cause(tell_no_run(handle, RunStatus("error", reason, told["message"]), told, {}), error)
+
+
+async def _follow_first(handle: RunHandle) -> OutputEvent:
+    """The run id is in use: the same start follows the first run, another one is refused."""
+    going_on = Resumption(handle)
+    stored = await load(going_on.store, handle._run_id)
+    try:
+        ledger = fold(stored)
+        check_runnable(handle._runnable, ledger)
+        check_same(handle._runnable, ledger, handle._arguments)
+    except Refused as refusal:
+        raise Refused(f"run {handle._run_id} exists already, with another input: {refusal}") from None
+    return await going_on.follow(stored, again=False)
+
+
+# -- the next turn of a conversation -----------------------------------------------------------------------------------
+
+
+async def _turn_after(runnable: Runnable, store: Store, parent_id: str, run_id: str) -> list[Message]:
+    """The messages of a conversation, up to the run that this turn comes after."""
+    while True:
+        records = await wait(store.history(parent_id))
+        if not records:
+            raise Refused(f"there is no run {parent_id} in this store: check parent_id, and that the store is the same")
+        ledgers = [Ledger.of(f for r in one for f in decode(r)) for one in records]
+        last = ledgers[-1]
+        check_runnable(runnable, last)
+        if last.ended is None:
+            raise Refused(
+                f"run {parent_id} has not ended: wait for it or, if its process is gone, go on with resume={{}}"
+            )
+        if not is_paused(last.ended):
+            return [m for one in ledgers for m in transcript(one)] if runnable.kind == "Agent" else []
+        await _supersede(runnable, store, parent_id, last, run_id)
+
+
+async def _supersede(runnable: Runnable, store: Store, parent_id: str, ledger: Ledger, by_run: str) -> None:
+    """A new message instead of an answer (contract section 6)."""
+    waiting = ledger.open_questions
+    what = ", ".join(f"{q.asked.id} ({q.asked.name} of {q.asked.path})" for q in waiting)
+    if runnable.kind != "Agent":
+        raise Refused(f"run {parent_id} waits for {what}: answer with resume={{id: value}}")
+    policy = runnable.on_new_message
+    guarded = [q for q in waiting if q.asked.audience is not None]
+    if policy == "refuse" or (policy is None and guarded):
+        raise Refused(f"run {parent_id} waits for {what}: answer it or cancel it before a new message")
+    stored = await load(store, parent_id)
+    run_id = new_id()
+    settlements = [Settlement.of(Settled(q.asked.id, "superseded", now(), None, by_run)) for q in waiting]
+    result = await wait(store.settle(stored.ref, settlements, RunRow(run_id, parent_id, now())))
+    if result.conflict:
+        return
+    if result.lease is None:
+        raise Refused(f"run {parent_id} is going on with an answer: wait for it")
+    ended = Ended(run_id, "cancelled", now(), "cancelled", "superseded by a new message")
+    await wait(store.commit(result.lease, encode((ended,)), ended=ended))

@@ -1,0 +1,271 @@
+"""Go on with an execution: with answers, after a crash, or to end it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.answers import Accept, Claimed, Refuse, plan, receipts
+from ..core.codec import decode
+from ..core.facts import Resumed, Settled
+from ..core.ids import ROOT
+from ..core.ledger import Ledger, Question
+from ..core.narrate import asked_event, pause_output
+from ..core.schema_check import check_against
+from ..core.transcript import output_value, transcript
+from ..errors import RunNotFound
+from ..ports import Lease, RunRow, Settlement, Store, Stored
+from ..stores.waiting import wait
+from ..types.events import OutputEvent
+from ..types.run_status import RunStatus
+from .call import Outcome, tell_start
+from .executions import Refused, check_runnable, check_same, cut_off, fold, is_paused, load
+from .failures import public
+from .frame import Frame
+from .root import run_root
+from .run import Run, Stopped, now
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..runnables.base import Runnable
+    from .handle import RunHandle
+
+
+class Resumption:
+    """One call that goes on with an execution."""
+
+    receipts: Sequence[dict[str, Any]] = ()
+
+    def __init__(self, handle: RunHandle) -> None:
+        self.handle = handle
+        self.runnable: Runnable = handle._runnable
+        self.given = handle._given
+        self.run_id = handle._run_id
+        self.stream = handle._stream
+        self.store: Store = self.runnable._store or self.runnable._store_in_use()
+
+    async def cancel(self, run_id: str, reason: str | None) -> OutputEvent:
+        while True:
+            stored = await wait(self.store.load(run_id))
+            if stored is None:
+                raise RunNotFound(f"there is no run {run_id} in this store")
+            ledger = fold(stored)
+            check_runnable(self.runnable, ledger)
+            ended = ledger.ended
+            if ended is not None and not stored.held and not is_paused(ended) and not cut_off(ended):
+                return self._state(stored, ledger)
+            settled = [Settled(q.asked.id, "cancelled", now(), reason, self.run_id) for q in ledger.open_questions]
+            row = RunRow(self.run_id, run_id, now())
+            result = await wait(
+                self.store.settle(stored.ref, [Settlement.of(fact) for fact in settled], row, reason or "")
+            )
+            if result.conflict:
+                continue
+            if result.lease is None or stored.held or result.lease.fence != stored.fence + 1:
+                return await self._in_turn(stored, result.lease, row)
+            for fact in settled:
+                ledger.apply(fact)
+            return await self._go_on(stored, ledger, result.lease, row, Stopped(reason, final=True))
+
+    async def resume(self, resume: Mapping[str, Any]) -> OutputEvent:
+        given = self.given
+        parent_id = given.parent_id if given.parent_id is not None else await _find(self.store, self.runnable, resume)
+        while True:
+            stored = await load(self.store, parent_id)
+            ledger = fold(stored)
+            check_runnable(self.runnable, ledger)
+            check_same(self.runnable, ledger, self.handle._arguments)
+            expiring = [
+                q for q in ledger.open_questions if q.asked.expires_at is not None and q.asked.expires_at <= now()
+            ]
+            if expiring:
+                await wait(self.store.settle(stored.ref, [_expiry(q, self.run_id) for q in expiring], None))
+                continue
+            waiting = ledger.open_questions
+            decision = plan(ledger, resume, given.by, now(), check_against)
+            if isinstance(decision, Refuse):
+                raise Refused(decision.message, decision.receipts, waiting=waiting)
+            if isinstance(decision, Claimed):
+                lost = next(r for r in decision.receipts if not r["same_value"])
+                message = f"{lost['id']} was answered already: with {lost['value']!r}, by run {lost['run_id']}"
+                status = RunStatus("cancelled", "interaction_already_claimed", message)
+                raise Refused(message, decision.receipts, status, waiting)
+            if not decision.new and not decision.cancel:
+                self.receipts = receipts(ledger, resume, {})
+                return await self.follow(stored, again=not resume)
+            settlements = self._settlements(ledger, decision)
+            row = RunRow(self.run_id, parent_id, now())
+            stop = (decision.cancel_reason or "") if decision.cancel else None
+            result = await wait(self.store.settle(stored.ref, [Settlement.of(fact) for fact in settlements], row, stop))
+            if result.conflict:
+                continue
+            self.receipts = receipts(ledger, resume, {fact.id: fact for fact in settlements})
+            if result.lease is None or stored.held or result.lease.fence != stored.fence + 1:
+                return await self._in_turn(stored, result.lease, row)
+            for fact in settlements:
+                ledger.apply(fact)
+            return await self._go_on(stored, ledger, result.lease, row)
+
+    def _settlements(self, ledger: Ledger, decision: Accept) -> list[Settled]:
+        by = self.given.by.model_dump() if self.given.by is not None else None
+        made = [Settled(id, "answered", now(), value, self.run_id, by) for id, value in decision.new.items()]
+        if decision.cancel:
+            made = [
+                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by)
+                for q in ledger.open_questions
+            ]
+        return made
+
+    async def _in_turn(self, stored: Stored, lease: Lease | None, row: RunRow) -> OutputEvent:
+        """Our answers are committed and another run is at work: wait for the lease, and see what is left to do."""
+        while True:
+            if lease is None:
+                lease = await wait(self.store.acquire(stored.ref, row))
+            if lease is None:
+                await wait(self.store.wait(stored.ref))
+                continue
+            stored = await load(self.store, stored.run_id)
+            ledger = fold(stored)
+            if ledger.ended is None or (is_paused(ledger.ended) and _has_news(ledger)) or cut_off(ledger.ended):
+                return await self._go_on(stored, ledger, lease, row)
+            await self._give_back(lease, ledger)
+            return self._state(stored, ledger)
+
+    async def _give_back(self, lease: Lease, ledger: Ledger) -> None:
+        """The lease is not needed: the execution stays as it was left."""
+        ended = ledger.ended
+        assert ended is not None
+        await wait(self.store.commit(lease, ended=ended._replace(run_id=self.run_id, at=now())))
+
+    async def follow(self, stored: Stored, *, again: bool) -> OutputEvent:
+        """Nothing new came: wait for the run at work, or continue where none is. `again`: failed ones, too."""
+        waited = False
+        while stored.held:
+            waited = True
+            await wait(self.store.wait(stored.ref))
+            stored = await load(self.store, stored.run_id)
+        ledger = fold(stored)
+        ended = ledger.ended
+        over = ended is not None and not (is_paused(ended) and _has_news(ledger)) and not cut_off(ended)
+        if over and not (again and not waited and ended is not None and ended.code == "error"):
+            return self._state(stored, ledger)
+        row = RunRow(self.run_id, stored.newest_run_id, now())
+        lease = await wait(self.store.acquire(stored.ref, row))
+        if lease is None:
+            return await self.follow(await load(self.store, stored.run_id), again=again)
+        if lease.fence != stored.fence + 1:  # another run was at work since we looked
+            return await self._in_turn(stored, lease, row)
+        return await self._go_on(stored, fold(stored), lease, row)
+
+    async def _go_on(
+        self, stored: Stored, ledger: Ledger, lease: Lease, row: RunRow, stop: Stopped | None = None
+    ) -> OutputEvent:
+        """Run the execution over its ledger, with the lease in hand."""
+        runnable, opened = self.runnable, ledger.root
+        run = Run(self.store, self.stream, ledger, row.run_id, row.parent_run_id, opened.run_id, lease)
+        run.labels = opened.labels or {}
+        if opened.parent_run_id is not None and runnable.kind == "Agent":
+            records = await wait(self.store.history(opened.parent_run_id))
+            run.history = [m for one in records for m in transcript(Ledger.of(f for r in one for f in decode(r)))]
+        run.note(Resumed(row.run_id, row.parent_run_id, row.at))
+        frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
+        frame.t0 = row.at
+        frame.input = opened.input
+        if ROOT in ledger.calls:
+            frame.skip = ledger.calls[ROOT].streamed
+        self._count(frame)
+        stop = stop or _execution_stop(ledger)
+        if stop is not None:
+            run.halt = stop
+            tell_start(frame)
+            return await run.end(frame, Outcome(RunStatus("cancelled", "cancelled")), self._metadata())
+        self.handle.begun(run)
+        try:
+            values = runnable._restore(opened.input)
+        except Exception as error:
+            tell_start(frame)
+            frame.mismatch(f"the stored input does not fit its parameters any more ({error})")
+            return await run.end(frame, Outcome(RunStatus("error")), self._metadata())
+        return await run_root(run, frame, runnable, values, self._metadata())
+
+    def _count(self, frame: Frame) -> None:
+        names = {"answered": "suspends:answered", "expired": "suspends:expired", "cancelled": "suspends:cancelled"}
+        for question in frame.run.ledger.questions.values():
+            settled = question.settled
+            if settled is not None and settled.run_id == frame.run.id and settled.state in names:
+                frame.count(names[settled.state])
+
+    # -- what is told ------------------------------------------------------------------------------------------------
+
+    def _metadata(self) -> dict[str, Any]:
+        return {"receipts": list(self.receipts)} if self.given.resume is not None else {}
+
+    def _state(self, stored: Stored, ledger: Ledger) -> OutputEvent:
+        """The OUTPUT of the run that brought the execution to where it is."""
+        ended, opened = ledger.ended, ledger.root
+        assert ended is not None
+        status = RunStatus(ended.code, ended.reason, ended.message)  # type: ignore[arg-type]
+        metadata = self._metadata()
+        waiting = ledger.open_questions
+        output = self.runnable._revive(output_value(ledger, ROOT, ended.output, ended.form), ended.form)
+        if status.paused and waiting:
+            output = pause_output(waiting[0].asked)
+            metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in waiting]
+        position = ledger.runs.index(ended.run_id) if ended.run_id in ledger.runs else 0
+        event = OutputEvent._of(
+            {
+                "type": "OUTPUT",
+                "run_id": ended.run_id,
+                "parent_run_id": ledger.runs[position - 1] if position else opened.parent_run_id,
+                "path": opened.name,
+                "call_id": opened.call_id,
+                "parent_call_id": None,
+                "input": opened.input,
+                "status": status,
+                "output": output,
+                "error": public(ended.error) if ended.error else None,
+                "t0": opened.at,
+                "t1": ended.at,
+                "usage": ended.usage or {},
+                "metadata": metadata,
+            }
+        )
+        self.stream.put(event)
+        return event
+
+
+async def _find(store: Store, runnable: Runnable, resume: Mapping[str, Any]) -> str:
+    """The run that asked, where the caller did not say it."""
+    if not resume:
+        raise Refused("resume={} needs a parent_id: the run to go on with")
+    found = await wait(store.find(list(map(str, resume)), runnable.name))
+    if len(found) != 1:
+        where = "is not pending" if not found else f"is pending in {len(found)} runs ({', '.join(found)})"
+        raise Refused(
+            f"{', '.join(map(str, resume))} {where} for {runnable.name!r}: pass parent_id, the run that asked"
+        )
+    return found[0]
+
+
+def _has_news(ledger: Ledger) -> bool:
+    """Whether something was settled that no run has used yet."""
+    return bool(ledger.seen_by_open_calls()) or not ledger.open_questions
+
+
+def _execution_stop(ledger: Ledger) -> Stopped | None:
+    """Why the whole execution ends now, if a question says so by the way it was settled."""
+    for question in ledger.questions.values():
+        settled = question.settled
+        if settled is None:
+            continue
+        if settled.state == "cancelled":
+            return Stopped(settled.value, final=True)
+        if settled.state == "expired" and question.asked.on_expiry == "cancel":
+            return Stopped(f"nobody answered {question.asked.id} in time", final=True)
+    return None
+
+
+def _expiry(question: Question, run_id: str) -> Settlement:
+    on_expiry = question.asked.on_expiry
+    value = on_expiry["default"] if isinstance(on_expiry, dict) else None
+    return Settlement.of(Settled(question.asked.id, "expired", now(), value, run_id))
