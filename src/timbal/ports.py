@@ -39,6 +39,18 @@ class Holder(Protocol):
         ...
 
 
+class _Gone:
+    def alive(self) -> bool:
+        return False
+
+    def stop_asked(self, reason: str) -> None:
+        pass
+
+
+#: The holder of a lease whose run has come to its end.
+GONE: Holder = _Gone()
+
+
 class Lease:
     """The right to write to one execution. `ref` is the store's own name of it, `fence` grows with each holder."""
 

@@ -31,14 +31,17 @@ class Question:
 
 
 class Ledger:
-    """Everything recorded of one execution, by key. It only grows, by `apply`."""
+    """Everything recorded of one execution, by key. It only grows, by `apply`.
+
+    Handlers' threads add to it while others read: what is gone through is a copy, made in one step.
+    """
 
     opened: Opened | None = None
     ended: Ended | None = None
     #: Model calls that were recorded when the execution last ran into `max_iter`: the next allowance counts from there.
     allowance_from = 0
 
-    def __init__(self) -> None:
+    def __init__(self, opened: Opened | None = None) -> None:
         self.outcomes: dict[str, Returned] = {}
         self.calls: dict[str, Called] = {}
         self.operations: dict[str, dict[str, Op]] = {}
@@ -46,6 +49,8 @@ class Ledger:
         self.asked_by: dict[str, list[Question]] = {}
         self.notes: dict[str, str] = {}
         self.runs: list[str] = []
+        if opened is not None:
+            self.apply(opened)
         self._seen: set[str] = set()
 
     @classmethod
@@ -74,14 +79,14 @@ class Ledger:
                 self._seen.update(fact.seen or ())
                 if fact.reason == "max_iter":
                     self.allowance_from = sum(
-                        1 for r in self.outcomes.values() if r.kind == "model" and parent(r.key) == ROOT
+                        1 for r in list(self.outcomes.values()) if r.kind == "model" and parent(r.key) == ROOT
                     )
             case Called():
                 self.calls[fact.key] = fact
             case Asked():
                 question = Question(fact)
                 self.questions[fact.id] = question
-                self.asked_by.setdefault(fact.key, []).append(question)
+                self.asked_by[fact.key] = [*self.asked_by.get(fact.key, ()), question]
             case Settled():
                 self.questions[fact.id].settled = fact
             case Noted():
@@ -100,11 +105,11 @@ class Ledger:
 
     def take_stock(self, key: str) -> None:
         """Let the operations of the call at `key` be those that are recorded by now."""
-        for recorded in (self.calls.values(), self.outcomes.values()):
+        for recorded in (list(self.calls.values()), list(self.outcomes.values())):
             for fact in recorded:
                 if fact.key != ROOT and parent(fact.key) == key:
                     self._operation(fact.key, fact.kind, fact.name)
-        for asked, (question, *_) in self.asked_by.items():
+        for asked, (question, *_) in self.asked_by.copy().items():
             if parent(asked) == key:
                 self._operation(asked, "suspend", question.asked.name)
 
@@ -117,7 +122,7 @@ class Ledger:
     @property
     def open_questions(self) -> list[Question]:
         """What waits for a person, in the order it was asked."""
-        return [q for q in self.questions.values() if q.settled is None] if self.questions else []
+        return [q for q in list(self.questions.values()) if q.settled is None] if self.questions else []
 
     def question_at(self, key: str) -> Question | None:
         """The latest question of one `suspend()` operation."""
@@ -134,7 +139,7 @@ class Ledger:
     def at_rest(self, key: str) -> bool:
         """Whether the call at `key` waits, itself or in its children, and nothing in it was answered since it ran."""
         waiting = False
-        for question in self.questions.values():
+        for question in list(self.questions.values()):
             if not _within(question.call, key) or self._over(question.call, key):
                 continue
             if question.settled is None:
@@ -147,7 +152,7 @@ class Ledger:
         """Settled questions whose calls have not returned: a run that pauses now has used them (`Ended.seen`)."""
         return [
             q.asked.id
-            for q in self.questions.values()
+            for q in list(self.questions.values())
             if q.settled is not None and q.settled.id not in self._seen and not self._over(q.call, ROOT)
         ]
 

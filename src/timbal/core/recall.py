@@ -84,7 +84,7 @@ class Recall:
         """Segments of recorded operations of this kind and name, from tasks, that nobody has asked for again."""
         return tuple(
             segment
-            for segment, op in self._records.items()
+            for segment, op in dict(self._records).items()
             if segment[0] == "~" and segment not in self._claimed and _same(op, kind, name)
         )
 

@@ -16,7 +16,7 @@ from ..core.outputs import REPLY
 from ..core.transcript import dump_prompt, input_messages, reply_at, result_content, tool_uses
 from ..errors import ModelError
 from ..ports import ModelRequest, Reply
-from ..runtime.call import CallFailed, Final, Outcome, call, failed, tell_output, tell_start
+from ..runtime.call import CallFailed, Outcome, call, failed, tell_output, tell_start
 from ..runtime.eager import start
 from ..runtime.frame import Frame
 from ..runtime.run import output_event
@@ -125,6 +125,10 @@ class Agent(Runnable, Generic[Out]):
     def _restore(self, stored: dict[str, Any]) -> dict[str, Any]:
         return stored
 
+    def _conclude(self, frame: Frame, value: Any) -> Outcome:
+        outcome: Outcome = value
+        return outcome
+
     def _revive(self, value: Any, form: str | None) -> Any:
         if self._codec is None or not isinstance(value, Message):
             return value
@@ -137,10 +141,10 @@ class Agent(Runnable, Generic[Out]):
             await self._hook(self._pre_hook, "pre_hook", input=MappingProxyType(values))
         final = await self._loop(frame, values)
         if self._post_hook is not None:
-            await self._hook(self._post_hook, "post_hook", input=MappingProxyType(values), output=final.value)
+            await self._hook(self._post_hook, "post_hook", input=MappingProxyType(values), output=final.output)
         return final
 
-    async def _loop(self, frame: Frame, values: dict[str, Any]) -> Final:
+    async def _loop(self, frame: Frame, values: dict[str, Any]) -> Outcome:
         run = frame.run
         messages = [*run.history, *input_messages(values)] if frame.parent is None else input_messages(values)
         system_prompt: str | None = None
@@ -166,15 +170,15 @@ class Agent(Runnable, Generic[Out]):
                 )
                 continue
             final = self._finish(frame, turn, reply)
-            if isinstance(final, Final):
+            if isinstance(final, Outcome):
                 return final
             messages.append(Message("user", final))
         raise AssertionError("unreachable")
 
-    def _finish(self, frame: Frame, turn: int, reply: Message) -> Final | str:
+    def _finish(self, frame: Frame, turn: int, reply: Message) -> Outcome | str:
         """The answer; or, where it is not what was asked for, what to tell the model."""
         if self._codec is None:
-            return Final(reply, model_segment(turn), REPLY, reply.stop_reason)
+            return _final(reply, turn, reply)
         key = child(frame.key, f"n{turn}")
         note = frame.run.ledger.notes.get(key)
         if note is not None:
@@ -187,7 +191,7 @@ class Agent(Runnable, Generic[Out]):
             )
             frame.run.record(Noted(key, note))
             return note
-        return Final(value, model_segment(turn), REPLY, reply.stop_reason)
+        return _final(value, turn, reply)
 
     async def _ask_system_prompt(self) -> str | None:
         prompt = self._system_prompt
@@ -207,7 +211,7 @@ class Agent(Runnable, Generic[Out]):
         )
         frame.tool_call_id = None
         frame.t0, frame.input = run.clock(), {"model": model.name}
-        if turn and (work := run.journal.flush()) is not None:
+        if turn and (work := run.commit()) is not None:
             await work
         tell_start(frame)
         request = ModelRequest(
@@ -229,7 +233,7 @@ class Agent(Runnable, Generic[Out]):
         run.record(
             Returned(frame.key, frame.call_id, "llm", "model", frame.t0, t1, dump_message(message), usage=frame.usage)
         )
-        run.journal.hold(frame.tell, output_event(frame, success(message.stop_reason), message, None, t1, {}))
+        run.hold(frame.tell, output_event(frame, success(message.stop_reason), message, None, t1, {}))
         return message
 
     # -- the tools ---------------------------------------------------------------------------------------------------
@@ -237,7 +241,7 @@ class Agent(Runnable, Generic[Out]):
     async def _use(self, frame: Frame, turn: int, uses: list[ToolUseContent]) -> list[ToolResultContent]:
         """The results of a reply's tool calls, in their order; when one of them waits, so does the agent."""
         run = frame.run
-        if (work := run.journal.flush()) is not None:
+        if (work := run.commit()) is not None:
             await work
         if len(uses) == 1:
             outcomes = [await self._use_one(frame, turn, 0, uses[0], alone=True)]
@@ -262,6 +266,11 @@ class Agent(Runnable, Generic[Out]):
             else f"there is no tool {use.name!r}; the tools are: {', '.join(self._by_name) or 'none'}"
         )
         return await call(frame, tool, use, tool_segment(turn, index), missing, alone=alone)
+
+
+def _final(value: Any, turn: int, reply: Message) -> Outcome:
+    """An agent's answer: its record is that of the model's reply."""
+    return Outcome(success(reply.stop_reason), value, model_segment(turn), REPLY)
 
 
 async def _together(run: Run, calls: Iterable[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:

@@ -19,6 +19,7 @@ from ..types.json_value import json_value
 
 if TYPE_CHECKING:
     from ..ports import Store
+    from ..runtime.call import Outcome
     from ..runtime.frame import Frame
 
 T = TypeVar("T")
@@ -138,12 +139,12 @@ class Runnable:
             filled[name] = default
         return filled
 
-    def _dump(self, value: Any) -> tuple[Any, Any, str | None]:
-        """An output as Python sees it and as the record keeps it, with its form."""
+    def _conclude(self, frame: Frame, value: Any) -> Outcome:
+        """How a call came out whose work gave `value`."""
         raise NotImplementedError
 
     def _revive(self, value: Any, form: str | None) -> Any:
-        """A recorded output as `_dump` gave it first."""
+        """A recorded output as it was given first."""
         return value
 
     async def _handle(self, frame: Frame, values: dict[str, Any]) -> Any:

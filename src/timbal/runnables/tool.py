@@ -11,11 +11,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ..core.outputs import dump_output, load_output
+from ..runtime.call import Outcome, failed
 from ..runtime.schema import Params, description_of, return_codec
 from ..runtime.threads import handlers
 from ..stores.waiting import wait
 from ..types.approval import Principal
 from ..types.events import OutputEvent
+from ..types.run_status import SUCCESS
 from .base import Runnable
 
 if TYPE_CHECKING:
@@ -150,12 +152,19 @@ class Tool(Runnable, Generic[P, R]):
                 schema["required"].remove(name)
         return schema
 
-    def _dump(self, value: Any) -> tuple[Any, Any, str | None]:
-        if self._codec is not None:
-            dumped = self._codec.dump(value)
-            return self._codec.load(dumped), dumped, None
-        dumped, form = dump_output(value, "its output")
-        return (dumped if form is None else load_output(dumped, form)), dumped, form
+    def _conclude(self, frame: Frame, value: Any) -> Outcome:
+        if frame.run.ledger.operations:
+            frame.check_complete()
+        try:
+            if self._codec is None:
+                dumped, form = dump_output(value, "its output")
+                value = dumped if form is None else load_output(dumped, form)
+            else:
+                dumped, form = self._codec.dump(value), None
+                value = self._codec.load(dumped)
+        except Exception as problem:
+            return failed(frame, TypeError(f"{self.name} returned what can't be kept: {problem}"), None)
+        return Outcome(SUCCESS, value, dumped, form)
 
     def _revive(self, value: Any, form: str | None) -> Any:
         return self._codec.load(value) if self._codec is not None and form is None and value is not None else value

@@ -38,18 +38,14 @@ async def begin(handle: RunHandle) -> OutputEvent:
         return _invalid(handle, error)
     store = runnable._store or runnable._store_in_use()
     history = await _turn_after(runnable, store, given.parent_id, run_id) if given.parent_id is not None else ()
-    ledger = Ledger()
-    run = Run(store, handle._stream, ledger, run_id, given.parent_id, run_id, Lease())
-    run.history = history
-    frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, new_id(), None)
-    frame.t0 = now()
-    frame.input = stored
+    name, kind, parent_id = runnable.name, runnable.kind, given.parent_id
     by = None if given.by is None else given.by.model_dump()
-    ledger.opened = opened = Opened(
-        run_id, frame.call_id, runnable.name, runnable.kind, stored, frame.t0, given.parent_id, given.labels, by
-    )
-    ledger.runs.append(run_id)
-    run.journal.open(opened)
+    opened = Opened(run_id, new_id(), name, kind, stored, now(), parent_id, given.labels, by)
+    run = Run(store, handle._stream, Ledger(opened), run_id, parent_id, run_id, Lease(), opened)
+    run.history = history
+    frame = Frame(run, ROOT, name, name, kind, opened.call_id, None)
+    frame.t0 = opened.at
+    frame.input = stored
     if given.labels is not None:
         run.labels = given.labels
     if given.run_id is not None:

@@ -12,7 +12,7 @@ from ..core.transcript import output_value, resolve_output
 from ..errors import StoreError
 from ..state import Halt, Pause, Scope, current, home
 from ..types.events import StartEvent
-from ..types.run_status import INPUT_REQUIRED, SUCCESS, RunStatus, success
+from ..types.run_status import INPUT_REQUIRED, RunStatus, success
 from .failures import describe, public
 from .frame import Frame
 from .run import Run, Stopped, output_event
@@ -34,15 +34,6 @@ class CallFailed(Exception):
     def __init__(self, reason: str, message: str, type: str | None = None) -> None:
         self.reason, self.message, self.type = reason, message, type
         super().__init__(message)
-
-
-class Final(NamedTuple):
-    """What an agent's loop gives back: a value whose record is another call's, and the model's stop reason."""
-
-    value: Any
-    dumped: Any
-    form: str | None
-    reason: str | None
 
 
 class Outcome(NamedTuple):
@@ -90,7 +81,7 @@ async def call(
         await rest(frame, outcome)
         return outcome
     run.record(_returned(frame, outcome))
-    if (work := run.journal.flush()) is not None:
+    if (work := run.commit()) is not None:
         await work
     tell_output(frame, outcome)
     return outcome
@@ -194,7 +185,7 @@ def refused(frame: Frame, error: Exception, reason: str | None) -> Outcome:
 async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Outcome:
     """Run the handler under its frame."""
     run = frame.run
-    if target.kind == "Tool" and (work := run.journal.flush()) is not None:
+    if target.kind == "Tool" and (work := run.commit()) is not None:
         await work
     token = current.set(frame)
     error: BaseException | None = None
@@ -231,12 +222,11 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     if frame.asked:
         if frame.failures:
             frame.keep_caught_failures(error)
+        error = None  # its traceback holds this frame
         return Outcome(INPUT_REQUIRED, pause_output(frame.asked[0]), asked=tuple(_unique(frame.asked)))
     if error is not None:
         return _ended_by(frame, error)
-    if target.kind == "Tool":
-        frame.check_complete()
-    return _returned_value(frame, target, value)
+    return target._conclude(frame, value)
 
 
 def _was_cancelled(run: Run) -> bool:
@@ -258,16 +248,6 @@ def _ended_by(frame: Frame, error: BaseException) -> Outcome:
     return failed(frame, error, None)
 
 
-def _returned_value(frame: Frame, target: Runnable, value: Any) -> Outcome:
-    if isinstance(value, Final):
-        return Outcome(success(value.reason), value.value, value.dumped, value.form)
-    try:
-        value, dumped, form = target._dump(value)
-    except Exception as problem:
-        return failed(frame, TypeError(f"{frame.name} returned what can't be kept: {problem}"), None)
-    return Outcome(SUCCESS, value, dumped, form)
-
-
 def failed(frame: Frame, error: BaseException, reason: str | None) -> Outcome:
     """The outcome of a call that ended with an exception."""
     told = describe(error)
@@ -285,7 +265,7 @@ async def rest(frame: Frame, outcome: Outcome) -> None:
     fact = frame.called()
     if run.ledger.calls.get(frame.key) != fact:
         run.record(fact)
-    run.journal.hold(frame.tell, output_event(frame, outcome.status, outcome.output, None, run.clock(), {}))
+    run.hold(frame.tell, output_event(frame, outcome.status, outcome.output, None, run.clock(), {}))
     if run.busy > 1:
         await run.flush()
 

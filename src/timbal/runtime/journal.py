@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import RLock
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ..core.codec import encode
 from ..core.facts import Asked, Ended, Fact, Opened
@@ -17,105 +17,99 @@ if TYPE_CHECKING:
 
     Tell = Callable[[Event], None]
 
-T = TypeVar("T")
-
 
 class Journal:
-    """Collects facts and held events; a flush commits the facts as one record and then lets the events go.
+    """Collects facts and held events; a commit makes the facts durable as one record and then lets the events go.
 
-    Handlers' threads add to it, too: a fact before the events that speak of it, and a flush takes the events first.
-    Commits take effect in the order of submission. `on_stop` is called with the reason when the store says that
-    somebody asked this execution to stop; `on_failure` with the error, before whoever waits for the commit hears it.
+    Handlers' threads add to it, too: a fact before the events that speak of it, and a commit takes the events first.
+    Commits take effect in the order of submission. It asks two things of what it is part of: `stop_with(error)` when a
+    commit fails, before whoever waits for it hears it, and `stopped_by_store(reason)` when somebody asked the store to
+    stop this execution.
     """
 
-    __slots__ = (
-        "_asked",
-        "_events",
-        "_facts",
-        "_last",
-        "_notes",
-        "_on_failure",
-        "_on_stop",
-        "_opened",
-        "_store",
-        "lease",
-        "lock",
-    )
+    _opened: Opened | None = None
+    _notes: tuple[Fact, ...] = ()
+    _asked: tuple[Asked, ...] = ()
+    _events: tuple[tuple[Tell, Event], ...] = ()
+    _last: Future[str | None] = COMMITTED
 
-    def __init__(
-        self,
-        store: Store,
-        lease: Lease,
-        on_stop: Callable[[str], None],
-        on_failure: Callable[[BaseException], None],
-    ) -> None:
+    def __init__(self, store: Store, lease: Lease, opened: Opened | None) -> None:
+        """`opened`: the execution begins with the first commit."""
         self.lease = lease
-        #: Held while facts become a commit, and while a question is given its number.
+        #: Held while facts come and go, and while a question is given its number.
         self.lock = RLock()
         self._store = store
-        self._on_stop = on_stop
-        self._on_failure = on_failure
-        self._opened: Opened | None = None
         self._facts: list[Fact] = []
-        self._notes: tuple[Fact, ...] = ()
-        self._asked: list[Asked] = []
-        self._events: list[tuple[Tell, Event]] = []
-        self._last: Future[str | None] = COMMITTED
+        if opened is not None:
+            self._opened = opened
+            self._facts.append(opened)
 
     def add(self, fact: Fact) -> None:
-        """Take a fact; the next flush makes it durable."""
-        if type(fact) is Asked:
-            self._asked.append(fact)
-        else:
-            self._facts.append(fact)
+        """Take a fact; the next commit makes it durable."""
+        with self.lock:
+            if type(fact) is Asked:
+                self._asked = (*self._asked, fact)
+            else:
+                self._facts.append(fact)
 
-    def note(self, fact: Fact) -> None:
+    def add_note(self, fact: Fact) -> None:
         """Take a fact that is not worth a commit of its own: it goes with the next one."""
-        self._notes = (*self._notes, fact)
-
-    def open(self, fact: Opened) -> None:
-        """The execution begins with the next flush."""
-        self._opened = fact
-        self._facts.append(fact)
+        with self.lock:
+            self._notes = (*self._notes, fact)
 
     def hold(self, tell: Tell, event: Event) -> None:
-        """Take an event that speaks of facts added before it; it is told with the next flush."""
-        self._events.append((tell, event))
+        """Take an event that speaks of facts added before it; it is told with the next commit."""
+        with self.lock:
+            self._events = (*self._events, (tell, event))
 
-    def flush(self, ended: Ended | None = None, settled: Sequence[Settlement] = ()) -> Awaitable[None] | None:
+    def commit(self, ended: Ended | None = None, settled: Sequence[Settlement] = ()) -> Awaitable[None] | None:
         """Make everything so far durable. Gives what is to be awaited, which raises `StoreError`, or None when it is.
 
         An end gives the lease back.
         """
         with self.lock:
-            events = _take(self._events) if self._events else ()
-            future = self._submit(ended, settled) if self._facts or self._asked or ended is not None else self._last
+            events, self._events = self._events, ()
+            future = self._submit(ended, settled)
         if future is not COMMITTED:
-            return self._wait(future, events)
+            return self._released(events, future)
         for tell, event in events:
             tell(event)
         return None
 
+    async def flush(self) -> None:
+        """Make everything so far durable, and tell what speaks of it."""
+        if (work := self.commit()) is not None:
+            await work
+
     def flush_here(self) -> None:
         """Make everything so far durable, blocking this thread: for sync steps. Held events are left to the loop."""
         with self.lock:
-            future = self._submit(None, ()) if self._facts or self._asked else self._last
-        self._released((), future.result())
+            future = self._submit(None, ())
+        if (stop := future.result()) is not None:
+            self.stopped_by_store(stop)
 
-    async def _wait(self, future: Future[str | None], events: Sequence[tuple[Tell, Event]]) -> None:
-        self._released(events, await wait(future))
+    async def _released(self, events: Sequence[tuple[Tell, Event]], future: Future[str | None]) -> None:
+        stop = await wait(future)
+        for tell, event in events:
+            tell(event)
+        if stop is not None:
+            self.stopped_by_store(stop)
 
     def _submit(self, ended: Ended | None, settled: Sequence[Settlement]) -> Future[str | None]:
-        """The commit of what there is."""
+        """The commit of what there is; where there is nothing, the last one, which others' facts may be part of."""
+        facts, asked = self._facts, self._asked
         if ended is not None:
-            self._facts.append(ended)
+            facts.append(ended)
+        elif not facts and not asked:
+            return self._last
         record = b""
         rows: Sequence[QuestionRow] = ()
-        if self._facts:
-            record = encode((*self._notes, *_take(self._facts)))
-            self._notes = ()
-        if self._asked:
-            rows = [QuestionRow(f.id, f.name, f.at, f.expires_at, encode((f,))) for f in _take(self._asked)]
+        if facts:
+            record = encode((*self._notes, *facts) if self._notes else facts)
+            self._facts, self._notes = [], ()
+        if asked:
+            rows = [QuestionRow(f.id, f.name, f.at, f.expires_at, encode((f,))) for f in asked]
+            self._asked = ()
         opened, self._opened = self._opened, None
         self._last = future = self._store.commit(self.lease, record, opened, rows, ended, settled)
         if future is not COMMITTED:
@@ -125,17 +119,12 @@ class Journal:
     def _look(self, future: Future[str | None]) -> None:
         error = future.exception()
         if error is not None:
-            self._on_failure(error)
+            self.stop_with(error)
 
-    def _released(self, events: Sequence[tuple[Tell, Event]], stop: str | None) -> None:
-        for tell, event in events:
-            tell(event)
-        if stop is not None:
-            self._on_stop(stop)
+    def stop_with(self, error: BaseException) -> None:
+        """A commit failed."""
+        raise NotImplementedError
 
-
-def _take(items: list[T]) -> list[T]:
-    """What is in the list, out of it; what other threads append meanwhile stays in."""
-    taken = items[:]
-    del items[: len(taken)]
-    return taken
+    def stopped_by_store(self, reason: str) -> None:
+        """Somebody asked this execution to stop, with a reason or ""."""
+        raise NotImplementedError

@@ -78,7 +78,7 @@ def open_question(frame: Frame, scope: Scope, key: str, ask: Ask, payload: dict[
     if ask.response_type is not None and schema is None:
         schema = codec_of(ask.response_type).json_schema
     at = run.clock()
-    with run.journal.lock:
+    with run.lock:
         fact = _question(frame, call, key, ask, payload, schema, at, round)
         run.open_question(frame, fact)
         frame.asked = [*frame.asked, fact]

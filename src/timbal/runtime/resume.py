@@ -17,7 +17,6 @@ from ..ports import Lease, RunRow, Settlement, Store, Stored
 from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
-from .call import Outcome, tell_start
 from .executions import Refused, check_runnable, check_same, cut_off, fold, is_paused, load
 from .failures import public
 from .frame import Frame
@@ -175,17 +174,15 @@ class Resumption:
             frame.skip = ledger.calls[ROOT].streamed
         self._count(frame)
         stop = stop or _execution_stop(ledger)
+        values = {}
         if stop is not None:
             run.halt = stop
-            tell_start(frame)
-            return await run.end(frame, Outcome(RunStatus("cancelled", "cancelled")), self._metadata())
-        self.handle.begun(run)
-        try:
-            values = runnable._restore(opened.input)
-        except Exception as error:
-            tell_start(frame)
-            frame.mismatch(f"the stored input does not fit its parameters any more ({error})")
-            return await run.end(frame, Outcome(RunStatus("error")), self._metadata())
+        else:
+            self.handle.begun(run)
+            try:
+                values = runnable._restore(opened.input)
+            except Exception as error:
+                frame.mismatch(f"the stored input does not fit its parameters any more ({error})")
         return await run_root(run, frame, runnable, values, self._metadata())
 
     def _count(self, frame: Frame) -> None:

@@ -38,4 +38,4 @@ async def run_root(
             await run.finish_tasks()
         return await run.end(frame, outcome, metadata)
     finally:
-        run.over = True
+        run.close()

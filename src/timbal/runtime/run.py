@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import uuid_utils
 
-from ..core.facts import Asked, Ended, Fact, Settled
+from ..core.facts import Asked, Ended, Fact, Opened, Settled
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event, pause_output
 from ..errors import ReplayMismatch, StoreError
-from ..ports import Clock, Lease, Settlement, Store
+from ..ports import GONE, Clock, Lease, Settlement, Store
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
 from .failures import describe, public
@@ -50,7 +50,7 @@ class Stopped(Exception):
         super().__init__(reason or ("cancelled" if final else "interrupted"))
 
 
-class Run:
+class Run(Journal):
     """The state that all calls of one run share.
 
     `busy` counts its strands: calls that run side by side. When the last one comes to rest the run ends or pauses.
@@ -62,8 +62,6 @@ class Run:
     busy = 1
     #: What runs beside the root's own task.
     tasks: set[asyncio.Future[Any]] | frozenset[Any] = frozenset()
-    #: Whether its task has come to its end, one way or another.
-    over = False
     #: Whether the run is still in the step with which it began, inside the call of whoever started it.
     first_step = True
     _asking: tuple[Frame, ...] = ()
@@ -81,7 +79,9 @@ class Run:
         parent_id: str | None,
         execution_id: str,
         lease: Lease,
+        opened: Opened | None = None,
     ) -> None:
+        super().__init__(store, lease, opened)
         self.id = run_id
         self.parent_id = parent_id
         self.execution_id = execution_id
@@ -90,7 +90,6 @@ class Run:
         self.task = asyncio.current_task()
         self.loop = asyncio.get_running_loop()
         self._thread = get_ident()
-        self.journal = Journal(store, lease, self._stopped_by_store, self.stop_with)
         lease.holder = self
 
     # -- facts -------------------------------------------------------------------------------------------------------
@@ -98,22 +97,17 @@ class Run:
     def record(self, fact: Fact) -> None:
         """A fact: known to this run at once, durable with the next flush."""
         self.ledger.apply(fact)
-        self.journal.add(fact)
+        self.add(fact)
 
     def note(self, fact: Fact) -> None:
         """As `record`; it becomes durable with whatever comes next."""
         self.ledger.apply(fact)
-        self.journal.note(fact)
+        self.add_note(fact)
 
     def open_question(self, frame: Frame, fact: Asked) -> None:
         self.record(fact)
         frame.count("suspends:required")
-        self.journal.hold(frame.tell, asked_event(fact))
-
-    async def flush(self) -> None:
-        """Make everything so far durable, and tell what speaks of it."""
-        if (work := self.journal.flush()) is not None:
-            await work
+        self.hold(frame.tell, asked_event(fact))
 
     def unless_ended_soon(self, frame: Frame) -> asyncio.Handle | None:
         """Publish what a handler has asked, should it swallow the signal and work on; gives what calls that off."""
@@ -125,7 +119,8 @@ class Run:
     def begun(self) -> None:
         """The first step is over: the run goes on in turns of the loop, or has ended."""
         self.first_step = False
-        for frame in self._asking:
+        asking, self._asking = self._asking, ()
+        for frame in asking:
             self._publish_later(frame)
 
     def _publish_later(self, frame: Frame) -> None:
@@ -152,7 +147,7 @@ class Run:
             if self.task is not None:
                 self.task.cancel()
 
-    def _stopped_by_store(self, reason: str) -> None:
+    def stopped_by_store(self, reason: str) -> None:
         self.soon(lambda: self.stop(reason or None, final=True))
 
     def stop_asked(self, reason: str) -> None:
@@ -160,7 +155,11 @@ class Run:
             self.loop.call_soon_threadsafe(lambda: self.stop(reason or None, final=True))
 
     def alive(self) -> bool:
-        return not self.over and not self.loop.is_closed()
+        return not self.loop.is_closed()
+
+    def close(self) -> None:
+        """It has come to its end, one way or another: a lease that it still has can be taken."""
+        self.lease.holder = GONE
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
@@ -219,7 +218,7 @@ class Run:
             self.record(frame.called())
         t1 = self.clock()
         fact = Ended(self.id, status.code, t1, status.reason, status.message, dumped, form, error, frame.usage, seen)
-        if (work := self.journal.flush(fact, settled)) is not None:
+        if (work := self.commit(fact, settled)) is not None:
             await work
         if ledger.questions and (waiting := ledger.open_questions):
             metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in waiting]

@@ -39,7 +39,7 @@ def step(call: Frame, step: Step) -> Any:
         frame.home = home()
         fact, value = _returned(call, frame, step, step.function(*step.args, **step.kwargs))
         call.run.record(fact)
-        call.run.journal.flush_here()
+        call.run.flush_here()
     except Exception as error:
         raise _failed(call, frame, error, scope) from None
     except Pause:

@@ -49,12 +49,13 @@ class MemoryStore(BaseStore):
                 return failed(LeaseLost(f"run {execution.run_id} was taken over by another run, or erased"))
             if record:
                 execution.records.append(record)
+                execution.size += len(record)
             for row in questions:
                 self._ask(execution, row)
             for settlement in settlements:
                 question = execution.question(settlement.id)
                 if question is not None and question.settled is None:
-                    self._settle(question, settlement)
+                    self._settle(execution, question, settlement)
             stop = execution.stop
             if ended is None:
                 return COMMITTED if stop is None else Ready(stop)
@@ -75,7 +76,7 @@ class MemoryStore(BaseStore):
                 return failed(RunExists(f"run {run.run_id} exists already"))
             for question, settlement in zip(questions, settlements, strict=True):
                 assert question is not None
-                self._settle(question, settlement)
+                self._settle(execution, question, settlement)
             held = execution.held_by()
             holder = held.holder if held is not None else None
             lease = self._take(execution, run) if run is not None else None
@@ -105,20 +106,21 @@ class MemoryStore(BaseStore):
         self._asked += 1
         question = _Question(self._asked, row)
         execution.questions = (*execution.questions, question)
+        execution.size += len(row.body)
         self._open[question.number] = (execution, question)
 
-    def _settle(self, question: _Question, settlement: Settlement) -> None:
+    def _settle(self, execution: _Execution, question: _Question, settlement: Settlement) -> None:
         question.settled = settlement.body
+        execution.size += len(settlement.body)
         self._open.pop(question.number, None)
 
     def _end(self, execution: _Execution, ended: Ended) -> None:
-        execution.lease = None
-        execution.stop = None
-        execution.run(ended.run_id).end(ended)
-        if not execution.is_open():
-            size = execution.size()
-            self._finished[execution.run_id] = size
-            self._finished_bytes += size
+        execution.lease = execution.stop = None
+        run = execution.run(ended.run_id)
+        run.status, run.reason, run.t1 = ended.code, ended.reason, ended.at
+        if ended.reason != "interrupted" and not (execution.questions and execution.has_open_questions()):
+            self._finished[execution.run_id] = execution.size
+            self._finished_bytes += execution.size
             while self._finished_bytes > self._max and len(self._finished) > 1:
                 oldest = next(iter(self._finished))
                 self._finished_bytes -= self._finished.pop(oldest)
@@ -243,9 +245,6 @@ class _Run:
         self.reason: str | None = None
         self.t1: int | None = None
 
-    def end(self, ended: Ended) -> None:
-        self.status, self.reason, self.t1 = ended.code, ended.reason, ended.at
-
 
 class _Question:
     __slots__ = ("number", "row", "settled")
@@ -257,20 +256,18 @@ class _Question:
 
 class _Execution:
     fence = 1
+    #: Of its records, in bytes.
+    size = 0
     stop: str | None = None
     questions: tuple[_Question, ...] = ()
     waiters: tuple[Future[None], ...] = ()
 
     def __init__(self, opened: Opened, lease: Lease) -> None:
-        self.runnable, self.kind = opened.name, opened.kind
+        self.run_id, self.runnable, self.kind = opened.run_id, opened.name, opened.kind
         self.parent_run_id, self.labels = opened.parent_run_id, opened.labels or {}
         self.runs = [_Run(opened.run_id, opened.parent_run_id, opened.at)]
         self.records: list[bytes] = []
         self.lease: Lease | None = lease
-
-    @property
-    def run_id(self) -> str:
-        return self.runs[0].run_id
 
     def run(self, run_id: str) -> _Run:
         newest = self.runs[-1]
@@ -283,11 +280,8 @@ class _Execution:
         """The lease, if its holder is still there."""
         return self.lease if self.lease is not None and self.lease.alive() else None
 
-    def is_open(self) -> bool:
-        """Whether it waits for somebody, or was interrupted."""
-        return (self.questions and any(q.settled is None for q in self.questions)) or self.runs[
-            -1
-        ].reason == "interrupted"
+    def has_open_questions(self) -> bool:
+        return any(q.settled is None for q in self.questions)
 
     def all_records(self) -> list[bytes | str]:
         return [*self.records, *self._question_records()]
@@ -297,9 +291,6 @@ class _Execution:
             yield question.row.body
             if question.settled is not None:
                 yield question.settled
-
-    def size(self) -> int:
-        return sum(map(len, self.records)) + sum(map(len, self._question_records()) if self.questions else ())
 
     def info(self, run: _Run) -> RunInfo:
         status = "paused" if run.reason in ("input_required", "approval_required") else run.status
