@@ -61,7 +61,7 @@ class TestModel:
 
 def _assistant(reply: Any) -> Message:
     if isinstance(reply, str):
-        return Message._of({"role": "assistant", "content": [TextContent(text=reply)], "stop_reason": "end_turn"})
+        return Message._of({"role": "assistant", "content": [TextContent.of(reply)], "stop_reason": "end_turn"})
     if not isinstance(reply, Message):
         raise TypeError(f"a TestModel answers with a str or a Message, not {type(reply).__name__}")
     return reply

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from .facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
-from .ids import ROOT, parent, segment_of
+from .ids import ROOT, parent
 
 
 class Op(NamedTuple):
@@ -59,11 +59,7 @@ class Ledger:
         ledger = cls()
         for fact in facts:
             ledger.apply(fact)
-        for recorded in (ledger.calls.values(), ledger.outcomes.values()):
-            for fact in recorded:
-                ledger._operation(fact.key, fact.kind, fact.name)
-        for key, (question, *_) in ledger.asked_by.items():
-            ledger._operation(key, "suspend", question.asked.name)
+        ledger.take_stock()
         return ledger
 
     def apply(self, fact: Fact) -> None:
@@ -99,19 +95,15 @@ class Ledger:
             case _:
                 assert_never(fact)
 
-    def _operation(self, key: str, kind: str, name: str) -> None:
-        if key != ROOT:
-            self.operations.setdefault(parent(key), {})[segment_of(key)] = Op(kind, name)
-
-    def take_stock(self, key: str) -> None:
-        """Let the operations of the call at `key` be those that are recorded by now."""
-        for recorded in (list(self.calls.values()), list(self.outcomes.values())):
-            for fact in recorded:
-                if fact.key != ROOT and parent(fact.key) == key:
-                    self._operation(fact.key, fact.kind, fact.name)
-        for asked, (question, *_) in self.asked_by.copy().items():
-            if parent(asked) == key:
-                self._operation(asked, "suspend", question.asked.name)
+    def take_stock(self, of: str | None = None) -> None:
+        """Let the operations of the call at the key `of`, or of every call, be those that are recorded by now."""
+        recorded = [(fact.key, fact.kind, fact.name) for fact in list(self.calls.values())]
+        recorded += [(fact.key, fact.kind, fact.name) for fact in list(self.outcomes.values())]
+        recorded += [(key, "suspend", asked[0].asked.name) for key, asked in self.asked_by.copy().items()]
+        for key, kind, name in recorded:
+            call, slash, segment = key.rpartition("/")
+            if slash and (of is None or of == call):
+                self.operations.setdefault(call, {})[segment] = Op(kind, name)
 
     @property
     def root(self) -> Opened:
@@ -140,7 +132,8 @@ class Ledger:
         """Whether the call at `key` waits, itself or in its children, and nothing in it was answered since it ran."""
         waiting = False
         for question in list(self.questions.values()):
-            if not _within(question.call, key) or self._over(question.call, key):
+            call = question.call
+            if not (call == key or call.startswith(key + "/")) or self._over(call, key):
                 continue
             if question.settled is None:
                 waiting = True
@@ -163,7 +156,3 @@ class Ledger:
                 return True
             key = parent(key)
         return False
-
-
-def _within(key: str, ancestor: str) -> bool:
-    return key == ancestor or key.startswith(ancestor + "/")

@@ -27,7 +27,7 @@ def input_messages(given: dict[str, Any]) -> list[Message]:
         return [load_message(m) for m in given["messages"]]
     prompt = given["prompt"]
     return [
-        Message._of({"role": "user", "content": [TextContent(text=prompt)], "stop_reason": None})
+        Message._of({"role": "user", "content": [TextContent.of(prompt)], "stop_reason": None})
         if isinstance(prompt, str)
         else load_message(prompt)
     ]

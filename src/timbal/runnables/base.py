@@ -84,7 +84,7 @@ class Runnable:
         run_id = arguments.pop("run_id", None)
         labels = arguments.pop("labels", None)
         by = arguments.pop("by", None)
-        if resume is not None and not isinstance(resume, Mapping):
+        if resume is not None and type(resume) is not dict and not isinstance(resume, Mapping):
             raise TypeError(f"resume is a dict {{interaction_id: value}}, not {type(resume).__name__}")
         if parent_id is not None and not isinstance(parent_id, str):
             raise TypeError(f"parent_id is the id of a run, a str, not {type(parent_id).__name__}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.codec import decode, encode
+from ..core.codec import decode_all, encode
 from ..core.facts import Ended, Opened, Settled
 from ..core.ids import ROOT
 from ..core.ledger import Ledger
@@ -88,7 +88,7 @@ async def _turn_after(runnable: Runnable, store: Store, parent_id: str, run_id: 
         records = await wait(store.history(parent_id))
         if not records:
             raise Refused(f"there is no run {parent_id} in this store: check parent_id, and that the store is the same")
-        ledgers = [Ledger.of(f for r in one for f in decode(r)) for one in records]
+        ledgers = [Ledger.of(decode_all(one)) for one in records]
         last = ledgers[-1]
         check_runnable(runnable, last)
         if last.ended is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.codec import decode
+from ..core.codec import decode_all
 from ..core.ledger import Ledger, Question
 from ..core.narrate import asked_event
 from ..errors import ResumeRejected
@@ -47,7 +47,7 @@ async def load(store: Store, run_id: str) -> Stored:
 
 
 def fold(stored: Stored) -> Ledger:
-    return Ledger.of(fact for record in stored.records for fact in decode(record))
+    return Ledger.of(decode_all(stored.records))
 
 
 def is_paused(ended: Ended) -> bool:

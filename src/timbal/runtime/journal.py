@@ -65,11 +65,13 @@ class Journal:
     def commit(self, ended: Ended | None = None, settled: Sequence[Settlement] = ()) -> Awaitable[None] | None:
         """Make everything so far durable. Gives what is to be awaited, which raises `StoreError`, or None when it is.
 
-        An end gives the lease back.
+        Where there is nothing new it is the last commit, which others' facts may be part of. An end gives the lease
+        back.
         """
         with self.lock:
             events, self._events = self._events, ()
-            future = self._submit(ended, settled)
+            news = self._facts or self._asked or ended is not None
+            future = self._submit(ended, settled) if news else self._last
         if future is not COMMITTED:
             return self._released(events, future)
         for tell, event in events:
@@ -84,7 +86,7 @@ class Journal:
     def flush_here(self) -> None:
         """Make everything so far durable, blocking this thread: for sync steps. Held events are left to the loop."""
         with self.lock:
-            future = self._submit(None, ())
+            future = self._submit(None, ()) if self._facts or self._asked else self._last
         if (stop := future.result()) is not None:
             self.stopped_by_store(stop)
 
@@ -96,12 +98,10 @@ class Journal:
             self.stopped_by_store(stop)
 
     def _submit(self, ended: Ended | None, settled: Sequence[Settlement]) -> Future[str | None]:
-        """The commit of what there is; where there is nothing, the last one, which others' facts may be part of."""
+        """The commit of what there is."""
         facts, asked = self._facts, self._asked
         if ended is not None:
             facts.append(ended)
-        elif not facts and not asked:
-            return self._last
         record = b""
         rows: Sequence[QuestionRow] = ()
         if facts:

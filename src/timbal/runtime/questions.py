@@ -135,7 +135,8 @@ def payload_of(ask: Ask) -> dict[str, Any]:
         )
     if not isinstance(kind, str) or not kind:
         raise TypeError("suspend(kind=) is a name, such as 'ask_user'")
-    json_value(kind, "kind")
+    if not kind.isascii():
+        json_value(kind, "kind")
     if ask.response_schema is not None and (ask.response_type is not None or not isinstance(ask.response_schema, dict)):
         raise TypeError(
             "suspend() takes a response_schema (a dict, advice for the client) or a response_type (enforced)"
@@ -143,11 +144,10 @@ def payload_of(ask: Ask) -> dict[str, Any]:
     if ask.response_schema is not None:
         json_value(ask.response_schema, "response_schema")
     audience: Any = ask.audience
-    if audience is not None and not (
-        isinstance(audience, list | tuple) and all(isinstance(one, str) for one in audience)
-    ):
-        raise TypeError(f"suspend(audience=) is a list such as ['user:ada', 'role:finance'], not {audience!r}")
-    json_value(ask.audience, "audience")
+    if audience is not None:
+        if not (isinstance(audience, list | tuple) and all(isinstance(one, str) for one in audience)):
+            raise TypeError(f"suspend(audience=) is a list such as ['user:ada', 'role:finance'], not {audience!r}")
+        json_value(audience, "audience")
     if ask.expires_in is not None:
         _check_time(ask.expires_in)
     if ask.key is not None and not isinstance(ask.key, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.answers import Accept, Claimed, Refuse, plan, receipts
-from ..core.codec import decode
+from ..core.codec import decode_all
 from ..core.facts import Resumed, Settled
 from ..core.ids import ROOT
 from ..core.ledger import Ledger, Question
@@ -74,13 +74,11 @@ class Resumption:
             ledger = fold(stored)
             check_runnable(self.runnable, ledger)
             check_same(self.runnable, ledger, self.handle._arguments)
-            expiring = [
-                q for q in ledger.open_questions if q.asked.expires_at is not None and q.asked.expires_at <= now()
-            ]
+            waiting = ledger.open_questions
+            expiring = [q for q in waiting if q.asked.expires_at is not None and q.asked.expires_at <= now()]
             if expiring:
                 await wait(self.store.settle(stored.ref, [_expiry(q, self.run_id) for q in expiring], None))
                 continue
-            waiting = ledger.open_questions
             decision = plan(ledger, resume, given.by, now(), check_against)
             if isinstance(decision, Refuse):
                 raise Refused(decision.message, decision.receipts, waiting=waiting)
@@ -165,7 +163,7 @@ class Resumption:
         run.labels = opened.labels or {}
         if opened.parent_run_id is not None and runnable.kind == "Agent":
             records = await wait(self.store.history(opened.parent_run_id))
-            run.history = [m for one in records for m in transcript(Ledger.of(f for r in one for f in decode(r)))]
+            run.history = [m for one in records for m in transcript(Ledger.of(decode_all(one)))]
         run.note(Resumed(row.run_id, row.parent_run_id, row.at))
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
         frame.t0 = row.at

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from ..core.facts import Ended, Opened
@@ -53,7 +54,7 @@ class MemoryStore(BaseStore):
             for row in questions:
                 self._ask(execution, row)
             for settlement in settlements:
-                question = execution.question(settlement.id)
+                question = execution.questions.get(settlement.id)
                 if question is not None and question.settled is None:
                     self._settle(execution, question, settlement)
             stop = execution.stop
@@ -69,14 +70,14 @@ class MemoryStore(BaseStore):
     ) -> Future[Settling]:
         execution: _Execution = ref
         with self._lock:
-            questions = [execution.question(s.id) for s in settlements]
-            if any(q is None or q.settled is not None for q in questions):
-                return Ready(Settling(True, None))
+            questions = execution.questions
+            for one in settlements:
+                if one.id not in questions or questions[one.id].settled is not None:
+                    return Ready(Settling(True, None))
             if run is not None and run.run_id in self._by_run:
                 return failed(RunExists(f"run {run.run_id} exists already"))
-            for question, settlement in zip(questions, settlements, strict=True):
-                assert question is not None
-                self._settle(execution, question, settlement)
+            for one in settlements:
+                self._settle(execution, questions[one.id], one)
             held = execution.held_by()
             holder = held.holder if held is not None else None
             lease = self._take(execution, run) if run is not None else None
@@ -105,7 +106,7 @@ class MemoryStore(BaseStore):
     def _ask(self, execution: _Execution, row: QuestionRow) -> None:
         self._asked += 1
         question = _Question(self._asked, row)
-        execution.questions = (*execution.questions, question)
+        execution.questions = {**execution.questions, row.name: question}
         execution.size += len(row.body)
         self._open[question.number] = (execution, question)
 
@@ -134,7 +135,7 @@ class MemoryStore(BaseStore):
     def _forget(self, execution: _Execution) -> None:
         for run in execution.runs:
             self._by_run.pop(run.run_id, None)
-        for question in execution.questions:
+        for question in execution.questions.values():
             self._open.pop(question.number, None)
 
     def _erase(self, run_id: str) -> Future[bool]:
@@ -259,7 +260,7 @@ class _Execution:
     #: Of its records, in bytes.
     size = 0
     stop: str | None = None
-    questions: tuple[_Question, ...] = ()
+    questions: Mapping[str, _Question] = MappingProxyType({})
     waiters: tuple[Future[None], ...] = ()
 
     def __init__(self, opened: Opened, lease: Lease) -> None:
@@ -273,24 +274,20 @@ class _Execution:
         newest = self.runs[-1]
         return newest if newest.run_id == run_id else next(run for run in self.runs if run.run_id == run_id)
 
-    def question(self, id: str) -> _Question | None:
-        return next((q for q in self.questions if q.row.name == id), None)
-
     def held_by(self) -> Lease | None:
         """The lease, if its holder is still there."""
         return self.lease if self.lease is not None and self.lease.alive() else None
 
     def has_open_questions(self) -> bool:
-        return any(q.settled is None for q in self.questions)
+        return any(question.settled is None for question in self.questions.values())
 
     def all_records(self) -> list[bytes | str]:
-        return [*self.records, *self._question_records()]
-
-    def _question_records(self) -> Iterator[bytes]:
-        for question in self.questions:
-            yield question.row.body
+        records: list[bytes | str] = [*self.records]
+        for question in self.questions.values():
+            records.append(question.row.body)
             if question.settled is not None:
-                yield question.settled
+                records.append(question.settled)
+        return records
 
     def info(self, run: _Run) -> RunInfo:
         status = "paused" if run.reason in ("input_required", "approval_required") else run.status

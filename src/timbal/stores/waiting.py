@@ -13,6 +13,9 @@ T = TypeVar("T")
 
 async def wait(future: Future[T]) -> T:
     """The future's result. Being cancelled while waiting leaves the work itself alone."""
+    if isinstance(future, Ready):
+        value: T = future.value
+        return value
     if not future.done():
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
@@ -35,13 +38,13 @@ class Ready(Future[T]):
     """A future that has its result from the start, without the lock and the condition of one that has to wait."""
 
     def __init__(self, value: T) -> None:
-        self._value = value
+        self.value = value
 
     def done(self) -> bool:
         return True
 
     def result(self, timeout: float | None = None) -> T:
-        return self._value
+        return self.value
 
     def exception(self, timeout: float | None = None) -> None:
         return None
