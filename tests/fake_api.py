@@ -24,7 +24,7 @@ NOTHING = {"fixtures": [{"match": {"userMessage": "never said"}, "response": {"c
 
 @dataclass(frozen=True)
 class Raw:
-    """An answer as bytes. `cut`: the connection breaks after them. `hold`: it stays open and silent until this is set."""
+    """An answer as bytes. `cut`: the connection breaks after them. `hold`: it stays open until this is set."""
 
     body: str | bytes = ""
     status: int = 200
@@ -69,8 +69,12 @@ class FakeApi:
         self._control("POST", "fixtures", {"fixtures": list(fixtures)})
 
     def say(self, *replies: dict[str, Any], **match: Any) -> None:
-        """The i-th turn of each conversation is answered with `replies[i]`, a response of aimock."""
-        self.answer(*({"match": {**match, "turnIndex": i}, "response": reply} for i, reply in enumerate(replies)))
+        """Answer the requests that match, in their order, with these responses of aimock; the last one repeats."""
+        *first, last = replies
+        self.answer(
+            *({"match": {**match, "sequenceIndex": i}, "response": reply} for i, reply in enumerate(first)),
+            {"match": match, "response": last},
+        )
 
     def serve(self, *answers: Raw) -> None:
         """Answer the next requests with these, in aimock's place."""

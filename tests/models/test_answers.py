@@ -28,6 +28,12 @@ def uses(*calls: tuple[str, Any]) -> dict[str, Any]:
     }
 
 
+def final(events: list[Any]) -> OutputEvent:
+    output = events[-1]
+    assert isinstance(output, OutputEvent)
+    return output
+
+
 def texts(events: list[Any], key: str = "text_delta") -> list[str]:
     return [e.item[key] for e in events if isinstance(e, DeltaEvent) and key in e.item]
 
@@ -35,8 +41,7 @@ def texts(events: list[Any], key: str = "text_delta") -> list[str]:
 async def test_text_streams_in_one_block_and_arrives_whole(api: FakeApi, model: Model) -> None:
     api.say({"content": "The quick brown fox jumps over the lazy dog"})
     events = [event async for event in Agent("fox", model)("go")]
-    output = events[-1]
-    assert isinstance(output, OutputEvent)
+    output = final(events)
     output.raise_for_status()
     assert output.output.collect_text() == "The quick brown fox jumps over the lazy dog"
     pieces = [event.item for event in events if isinstance(event, DeltaEvent)]
@@ -58,7 +63,7 @@ async def test_the_providers_own_stop_reason_is_kept(api: FakeApi, model: Model)
 async def test_parallel_tool_calls_stream_and_their_results_go_back_in_order(api: FakeApi, model: Model) -> None:
     api.say(uses(("look_up", {"city": "Rome"}), ("look_up", {"city": "Oslo"})), {"content": "Sunny"})
     events = [event async for event in Agent("meteo", model, [look_up])("weather?")]
-    assert events[-1].output.collect_text() == "Sunny"
+    assert final(events).output.collect_text() == "Sunny"
     items = [event.item for event in events if isinstance(event, DeltaEvent) and event.path == "meteo.llm"]
     for id, city in (("call_0", "Rome"), ("call_1", "Oslo")):
         mine = [item for item in items if item["id"] == id]
@@ -78,7 +83,7 @@ async def test_a_tool_is_described_to_the_model_with_its_schema(api: FakeApi, mo
 
 @pytest.mark.parametrize("written", ['{"city": ', '["Rome"]', '{"city": NaN}'], ids=["cut off", "no object", "NaN"])
 async def test_arguments_that_are_no_json_object_are_answered_with_an_error(api: FakeApi, written: str) -> None:
-    api.say(uses(("look_up", {"city": "Rome"})), {"content": "Sorry"})
+    api.say({"content": "Sorry"})
     call = {"index": 0, "id": "call_9", "type": "function", "function": {"name": "look_up", "arguments": written}}
     api.serve(Raw(sse(chat({"tool_calls": [call]}), chat({}, "tool_calls"), done=True)))
     output = await Agent("meteo", Model("openai/gpt-5"), [look_up])("weather?")
@@ -100,13 +105,15 @@ async def test_an_id_that_the_provider_repeats_is_a_fresh_one_from_its_first_del
 
 
 async def test_thinking_streams_and_goes_back_to_its_provider_as_it_came(api: FakeApi, model: Model) -> None:
-    api.say({**uses(("look_up", {"city": "Rome"})), "reasoning": "Rome, then."}, {"content": "Sunny"})
-    if model.name.startswith("google"):  # aimock does not sign Gemini's thoughts
+    if not model.name.startswith("google"):
+        api.say({**uses(("look_up", {"city": "Rome"})), "reasoning": "Rome, then."}, {"content": "Sunny"})
+    else:  # aimock does not sign Gemini's thoughts
+        api.say({"content": "Sunny"})
         call = {"functionCall": {"id": "g1", "name": "look_up", "args": {"city": "Rome"}}, "thoughtSignature": "c2ln"}
         api.serve(Raw(sse(gemini({"text": "Rome, then.", "thought": True}), gemini(call, finish="STOP"))))
-    agent = Agent("meteo", model, [look_up], model_params={"max_tokens": 4000})
+    agent: Agent[Any] = Agent("meteo", model, [look_up], model_params={"max_tokens": 4000})
     events = [event async for event in agent("weather?")]
-    events[-1].raise_for_status()
+    final(events).raise_for_status()
     assert "".join(texts(events, "thinking_delta")) == "Rome, then."
     sent = api.requests[-1].body
     match model.name.partition("/")[0], model.api:
@@ -137,14 +144,14 @@ async def test_redacted_thinking_goes_back_unread(api: FakeApi) -> None:
         *claude_block(1, call, given),
     ]
     api.serve(Raw(sse(claude_begin(), *blocks, *claude_end("tool_use"), named=True)))
-    api.say({"content": "never"}, {"content": "Sunny"})
+    api.say({"content": "Sunny"})
     output = await Agent("meteo", Model("anthropic/claude-sonnet-4-5"), [look_up])("weather?")
     assert output.output.collect_text() == "Sunny"
     assert api.requests[1].body["messages"][1]["content"][0] == {"type": "redacted_thinking", "data": "c2VjcmV0"}
 
 
 async def test_another_providers_thinking_is_left_out(api: FakeApi, model: Model) -> None:
-    api.say({"content": "never"}, {"content": "Hello again"})
+    api.say({"content": "Hello again"})
     thinking = ThinkingContent("I know Ada.", "someone-else::c2ln")
     said = [Message("user", "hello"), Message("assistant", [thinking, "Hello Ada"], "stop"), Message("user", "hello?")]
     output = await Agent("greeter", model)(messages=said)
@@ -246,7 +253,7 @@ async def test_model_params_that_make_no_sense_are_named(
 ) -> None:
     output = await Agent("fox", model, model_params=params)("go")
     assert output.status.reason == "model_error"
-    assert said in output.error["message"]
+    assert said in str(output.status.message)
     assert api.requests == []
 
 

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
+from timbal import Model
+
 
 def sse(*events: dict[str, Any], named: bool = False, done: bool = False) -> str:
-    """Server-sent events; `named` as Anthropic and Responses have them, `done` with the end mark of chat completions."""
+    """Server-sent events: `named` as Anthropic and Responses have them, `done` with the end mark of chat."""
     lines = [(f"event: {e['type']}\n" if named else "") + f"data: {json.dumps(e)}\n\n" for e in events]
     return "".join(lines) + ("data: [DONE]\n\n" if done else "")
 
@@ -25,7 +27,7 @@ def gemini(*parts: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
 
 
 def claude_begin() -> dict[str, Any]:
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -52,13 +54,60 @@ def claude_end(reason: str) -> list[dict[str, Any]]:
 
 
 #: The first words of an answer by its API, and nothing after them.
-FIRST_WORDS = {
-    "openai/gpt-5": sse(chat({"role": "assistant", "content": "Once upon"})),
-    "anthropic/claude-sonnet-4-5": sse(
+_FIRST_WORDS = {
+    "openai": sse(chat({"role": "assistant", "content": "Once upon"})),
+    "anthropic": sse(
         claude_begin(),
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Once upon"}},
         named=True,
     ),
-    "google/gemini-2.5-pro": sse(gemini({"text": "Once upon"})),
+    "google": sse(gemini({"text": "Once upon"})),
 }
+
+_RESPONSES_FIRST_WORDS = sse(
+    {
+        "type": "response.created",
+        "sequence_number": 0,
+        "response": {
+            "id": "resp_1",
+            "object": "response",
+            "created_at": 1,
+            "model": "gpt-5",
+            "status": "in_progress",
+            "output": [],
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+        },
+    },
+    {
+        "type": "response.output_item.added",
+        "sequence_number": 1,
+        "output_index": 0,
+        "item": {"type": "message", "id": "m1", "role": "assistant", "status": "in_progress", "content": []},
+    },
+    {
+        "type": "response.content_part.added",
+        "sequence_number": 2,
+        "item_id": "m1",
+        "output_index": 0,
+        "content_index": 0,
+        "part": {"type": "output_text", "text": "", "annotations": []},
+    },
+    {
+        "type": "response.output_text.delta",
+        "sequence_number": 3,
+        "item_id": "m1",
+        "output_index": 0,
+        "content_index": 0,
+        "delta": "Once upon",
+        "logprobs": [],
+    },
+    named=True,
+)
+
+
+def first_words(model: Model) -> str:
+    """The beginning of an answer as this model's API streams it, without its end."""
+    return _RESPONSES_FIRST_WORDS if model.api == "responses" else _FIRST_WORDS[model.name.partition("/")[0]]

@@ -79,15 +79,16 @@ class Model:
         for attempt in count(1):
             try:
                 return await ask(endpoint, request, settings, tell)
-            except TryAgain as failure:
+            except ModelError as failure:
                 if told:
                     raise ModelError(
-                        f"{self.name}: the answer broke off before it was complete: {failure}. What had come is "
-                        "dropped; resume={} asks again"
+                        f"{self.name}: the answer broke off before it was complete: {failure}. resume={{}} asks again"
                     ) from failure
-                pause = pause_before(attempt, failure.after, settings["max_retries"])
+                pause = None
+                if isinstance(failure, TryAgain):
+                    pause = pause_before(attempt, failure.after, settings["max_retries"])
                 if pause is None:
-                    tries = "" if attempt == 1 else f" (tried {attempt} times)"
+                    tries = f" (tried {attempt} times)" if attempt > 1 else ""
                     raise ModelError(f"{self.name}: {failure}{tries}") from failure
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")

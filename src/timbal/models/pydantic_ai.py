@@ -44,7 +44,7 @@ async def ask(endpoint: Endpoint, request: ModelRequest, settings: dict[str, Any
         stream_of = model_request_stream(
             model,
             to_messages(request.messages, model.system),
-            model_settings=checked(endpoint.name, _settings_type(endpoint), _defaults(endpoint) | settings),
+            model_settings=checked(_settings_type(endpoint), _defaults(endpoint) | settings),
             model_request_parameters=_parameters(request, model),
         )
         async with stream_of as stream:
@@ -447,9 +447,9 @@ def _translated(endpoint: Endpoint, timeout: float) -> Iterator[None]:
     except exceptions.ModelConnectionError as error:
         raise TryAgain(f"no connection to {_place(endpoint)}: {_said(error, endpoint)}") from error
     except exceptions.AgentRunError as error:
-        raise ModelError(f"{endpoint.name}: {_refusal(error, endpoint)}") from error
+        raise ModelError(_refusal(error, endpoint)) from error
     except exceptions.UserError as error:
-        raise ModelError(f"{endpoint.name}: {error}") from error
+        raise ModelError(str(error)) from error
 
 
 def _refusal(error: exceptions.AgentRunError, endpoint: Endpoint) -> str:
@@ -465,7 +465,7 @@ def _refusal(error: exceptions.AgentRunError, endpoint: Endpoint) -> str:
             return f"the conversation is longer than the model can read: {said}"
         case exceptions.ModelHTTPError():
             return f"the provider refused the request ({error.status_code}): {said}"
-        case exceptions.ModelAPIError():
+        case exceptions.ModelAPIError() | exceptions.UnexpectedModelBehavior():
             return f"what came from {_place(endpoint)} is no answer of its API; check the base URL: {said}"
         case _:
             return said

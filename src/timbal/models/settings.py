@@ -8,16 +8,16 @@ from typing import Any, get_type_hints
 from ..errors import ModelError
 
 
-def checked(name: str, kind: type, settings: dict[str, Any]) -> Any:
+def checked(kind: type, settings: dict[str, Any]) -> Any:
     """The settings as the library takes them; raises `ModelError` naming the one that is unknown or does not fit."""
     hints = _hints(kind)
     if unknown := sorted(settings.keys() - hints.keys()):
-        raise ModelError(f"{name}: unknown model_params {', '.join(unknown)}. Known are: {', '.join(sorted(hints))}")
+        raise ModelError(f"unknown model_params {', '.join(unknown)}. Known are: {', '.join(sorted(hints))}")
     for key, value in settings.items():
         try:
             _adapter(kind, key).validate_python(value)
         except ValueError as error:
-            raise ModelError(f"{name}: model_params[{key!r}] can't be {value!r}: {_first_problem(error)}") from None
+            raise ModelError(f"model_params[{key!r}] can't be {value!r}: {_first_problem(error)}") from None
     return {**settings, "max_retries": 0}  # the SDK's own; ours are in `models.retries`
 
 
