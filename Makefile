@@ -1,9 +1,11 @@
-# Needs python3 (3.11 or newer) with venv, and make. Everything else goes into .venv, pinned by requirements/dev.lock.
+# Needs python3 (3.11 or newer) with venv, make, and Node.js (20.15 or newer) with npm for the tests. Everything else goes
+# into .venv, pinned by requirements/dev.lock and requirements/node.
 
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 LOCK := requirements/dev.lock
+NODE_LOCK := requirements/node/package.json requirements/node/package-lock.json
 PACKAGE := pyproject.toml src/timbal/_version.py
 
 export VIRTUAL_ENV := $(CURDIR)/.venv
@@ -17,7 +19,7 @@ endif
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 
-setup: .venv/dev.stamp  ## make .venv with the package and all tools; quick when nothing changed
+setup: .venv/dev.stamp .venv/node.stamp  ## make .venv with the package and all tools; quick when nothing changed
 
 test: setup  ## run all tests, with coverage; ARGS goes to pytest
 	$(BIN)/python -m pytest -n auto --cov $(ARGS)
@@ -53,6 +55,14 @@ demo: .venv/demo.stamp  ## run the demo, installing only what it needs
 	$(BIN)/uv pip sync --quiet --require-hashes $(LOCK)
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch .venv/demo.stamp $@
+
+# The fake model API that the tests talk to.
+.venv/node.stamp: $(NODE_LOCK) | $(BIN)/uv
+	@npm --version >/dev/null 2>&1 || \
+		{ echo "The tests need Node.js 20.15 or newer with npm. On Debian and Ubuntu: apt-get install nodejs npm"; exit 1; }
+	@mkdir -p .venv/node && cp $(NODE_LOCK) .venv/node
+	npm ci --prefix .venv/node --silent --no-audit --no-fund
+	@touch $@
 
 .venv/demo.stamp: $(PACKAGE) | $(BIN)/uv
 	$(BIN)/uv pip install --quiet --constraint $(LOCK) --editable '.[server]'
