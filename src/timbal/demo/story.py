@@ -24,7 +24,7 @@ class FolderError(ValueError):
     """The folder to go on in holds no demo."""
 
 
-def play(answers: Sequence[str], folder: Path | None) -> int:
+def play(answers: Sequence[str], folder: Path | None, *, scripted: bool = False) -> int:
     """Play the demo in a new temporary folder, or go on in that of an earlier one; gives the exit code.
 
     Raises `AnswerError` and `FolderError`, before anything is done.
