@@ -32,7 +32,8 @@ STARTS = "set_up_database starts"
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """80 columns, with colours where there is a terminal, and temporary folders in `tmp_path`."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    left_out = ("NO_COLOR", "FORCE_COLOR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
     return kept | {"TMPDIR": str(tmp_path), "COLUMNS": "80", "TERM": "xterm", "PYTHONUTF8": "1"}
 
 
@@ -191,7 +192,7 @@ def test_what_was_left_with_ctrl_c_goes_on_later(environment: dict[str, str], tm
 def test_a_demo_whose_process_was_killed_goes_on_at_once(environment: dict[str, str], tmp_path: Path) -> None:
     started = time.monotonic()
     os.mkfifo(tmp_path / "effects.txt")  # it stops where it writes there, until somebody reads
-    command = [sys.executable, "-m", "timbal.demo.process", str(tmp_path)]
+    command = [sys.executable, "-m", "timbal.demo.process", str(tmp_path), "scripted"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         with (tmp_path / "effects.txt").open(encoding="utf-8") as effects:
             assert effects.readline() == f"{process.pid} {STARTS}\n"

@@ -6,11 +6,42 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from .._version import __version__
 from .errors import LEFT, CliError
 
+
+class _AsTyped:
+    """A text, or several, as the command line gives them."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        return () if value is None and (param.multiple or param.nargs == -1) else value
+
+
+def _as_typed(parameters: list[Any]) -> list[Any]:
+    """Parameters that are texts and flags: for others typer loads pydantic, which takes longer than all the rest."""
+    for parameter in parameters:
+        parameter._runtime_param = _AsTyped()
+    return parameters
+
+
+class QuickGroup(TyperGroup):
+    """The commands together."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _as_typed(super().get_params(ctx))
+
+
+class QuickCommand(TyperCommand):
+    """A command of texts and flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _as_typed(super().get_params(ctx))
+
+
 app = typer.Typer(
+    cls=QuickGroup,
     help="Agents and tools that pause for a person and resume in another process.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -43,7 +74,7 @@ OfRunnable = Annotated[
 App = Annotated[
     str | None, typer.Option("--app", metavar="TARGET", help="Look into the store of this runnable, as app.py::agent.")
 ]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=10000, help="How many to show at most.")]
+Limit = Annotated[str, typer.Option("--limit", metavar="N", help="How many to show at most.")]
 After = Annotated[str | None, typer.Option("--after", metavar="NEXT", help="Go on where an earlier page ended.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN_ID", help="The id of a run, or its first digits.")]
 
@@ -63,10 +94,13 @@ def timbal(
     pass
 
 
-@app.command()
+@app.command(cls=QuickCommand)
 def run(
     target: Annotated[
-        str, typer.Argument(help="app.py::agent or package.module::agent; ::agent where there are several.")
+        str,
+        typer.Argument(
+            metavar="TARGET", help="app.py::agent or package.module::agent; ::agent where there are several."
+        ),
     ],
     params: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="The input of a tool, or an agent's prompt.")
@@ -95,11 +129,14 @@ def run(
     _finish(lambda: running.run(target, params or [], prompt, input, after, store, label or [], by, role or [], json))
 
 
-@app.command()
+@app.command(cls=QuickCommand)
 def resume(
     run_id: RunId,
     target: Annotated[
-        str | None, typer.Argument(help="Its runnable, app.py::agent. Else what its record or TIMBAL_RUNNABLE says.")
+        str | None,
+        typer.Argument(
+            metavar="TARGET", help="Its runnable, app.py::agent. Else what its record or TIMBAL_RUNNABLE says."
+        ),
     ] = None,
     answer: Annotated[
         list[str] | None,
@@ -119,12 +156,12 @@ def resume(
     _finish(lambda: running.resume(run_id, target, answer or [], cancel, store, by, role or [], json))
 
 
-@app.command()
+@app.command(cls=QuickCommand)
 def pending(
     runnable: OfRunnable = None,
     kind: Annotated[str | None, typer.Option("--kind", help="Only questions of this kind.")] = None,
     label: Only = None,
-    limit: Limit = 20,
+    limit: Limit = "20",
     after: After = None,
     store: Store = None,
     app: App = None,
@@ -136,14 +173,14 @@ def pending(
     _finish(lambda: listing.pending(runnable, kind, label or [], limit, after, store, app, json))
 
 
-@app.command()
+@app.command(cls=QuickCommand)
 def runs(
     status: Annotated[
         str | None, typer.Option("--status", help="Only these: running, paused, success, error or cancelled.")
     ] = None,
     runnable: OfRunnable = None,
     label: Only = None,
-    limit: Limit = 20,
+    limit: Limit = "20",
     after: After = None,
     store: Store = None,
     app: App = None,
@@ -155,7 +192,7 @@ def runs(
     _finish(lambda: listing.runs(status, runnable, label or [], limit, after, store, app, json))
 
 
-@app.command()
+@app.command(cls=QuickCommand)
 def show(run_id: RunId, store: Store = None, app: App = None, json: Json = False) -> None:
     """Show what happened in a run: calls, waits, who answered, and how long it took."""
     from . import showing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..terminal import one_line
 from ..types.approval import Cancel
 from ..types.events import ApprovalEvent
 from .answers import field_for, options_of, understand
@@ -56,7 +57,7 @@ class Asker:
         if field is not None and field.shape == "form":
             self._screen.text(f"Field by field; {ways}", "dim", indent=1)
             value = self._form(field, {}, indent=1)
-            self._screen.line("✓", f"Answer: {as_json(value)}", style="green")
+            self._screen.text(f"Answer: {as_json(value)}", "green", indent=1)
             return value
         self._screen.text(f"{self._hint(event, field)}; {ways}", "dim", indent=1)
         while True:
@@ -106,7 +107,8 @@ class Asker:
             show_options(self._screen, part.options, indent + 1)
         notes = [_hint_of(part).lower()]
         if not required:
-            notes.append(f"Enter: {answer_words(part.schema['default'])}" if "default" in part.schema else "optional")
+            default = part.schema.get("default")
+            notes.append("optional" if default in (None, [], {}, "") else f"Enter: {answer_words(default)}")
         about = f" {part.title}," if part.title and part.title.lower() != name.lower() else ""
         while True:
             text = self._line(f"{margin}{name} ({about.strip()}{' ' if about else ''}{', '.join(notes)}): ")
@@ -121,8 +123,6 @@ class Asker:
     # -- a line --------------------------------------------------------------------------------------------------------
 
     def _line(self, prompt: str) -> str:
-        from ..terminal import one_line
-
         margin = prompt[: len(prompt) - len(prompt.lstrip())]
         text = self._screen.ask(f"{margin}{one_line(prompt)} ")
         words = text.strip().split(None, 1)
@@ -160,7 +160,7 @@ def show_options(screen: Screen, options: Sequence[Any], indent: int) -> None:
     width = len(str(len(options)))
     for number, option in enumerate(options, 1):
         mark = f"{number:>{width}}" if numbered(options) else "-"
-        screen.text(f"{mark} {option}", indent=indent)
+        screen.text(f"{mark} {one_line(str(option))}", indent=indent)
 
 
 def _hint_of(field: Field) -> str:
@@ -179,6 +179,7 @@ def _hint_of(field: Field) -> str:
         hint += f", {low} to {high}"
     elif low is not None or high is not None:
         hint += f", {low} or more" if low is not None else f", {high} or less"
-    if (form := field.schema.get("format")) or (form := field.schema.get("pattern")):
+    form = field.schema.get("format") or (field.schema.get("pattern") if not field.title else None)
+    if form:
         hint += f", {form}"
     return hint

@@ -30,7 +30,7 @@ def pending(
     runnable: str | None,
     kind: str | None,
     labels: Sequence[str],
-    limit: int,
+    limit: str,
     after: str | None,
     url: str | None,
     app: str | None,
@@ -38,8 +38,8 @@ def pending(
 ) -> int:
     """List open questions."""
     screen = Screen()
-    wanted = pairs(labels, "--label")
-    page = _ask(screen, url, app, lambda store: store.pending(runnable, kind, wanted, after, limit))
+    wanted, most = pairs(labels, "--label"), _number(limit)
+    page = _ask(screen, url, app, lambda store: store.pending(runnable, kind, wanted, after, most))
     if json:
         _print_json(screen, page, _pending_json)
         return DONE
@@ -57,7 +57,7 @@ def runs(
     status: str | None,
     runnable: str | None,
     labels: Sequence[str],
-    limit: int,
+    limit: str,
     after: str | None,
     url: str | None,
     app: str | None,
@@ -67,8 +67,8 @@ def runs(
     if status is not None and status not in STATUSES:
         raise CliError(f"--status is one of {', '.join(STATUSES)}, not {status!r}")
     screen = Screen()
-    wanted = pairs(labels, "--label")
-    page = _ask(screen, url, app, lambda store: store.runs(status, runnable, wanted, after, limit))
+    wanted, most = pairs(labels, "--label"), _number(limit)
+    page = _ask(screen, url, app, lambda store: store.runs(status, runnable, wanted, after, most))
     if json:
         _print_json(screen, page, lambda info: info._asdict())
         return DONE
@@ -77,7 +77,8 @@ def runs(
         return DONE
     now = time.time_ns() // 1_000_000
     length = SHORT_ID if screen.out.is_terminal and screen.out.width < WIDE else ID_LENGTH
-    rows = [_row(info, length, now) for info in page.items]
+    gone_on = {info.parent_run_id for info in page.items if info.run_id != info.execution_id}
+    rows = [_row(info, length, now, info.run_id in gone_on) for info in page.items]
     screen.rows(("RUN", "STATUS", "RUNNABLE", "TOOK", "STARTED", "LABELS"), rows)
     _say_more(screen, page, "runs", [*(["--store", url] if url else []), *(["--app", app] if app else [])])
     return DONE
@@ -89,6 +90,12 @@ def store_to_read(url: str | None, app: str | None) -> BaseStore | None:
         store: BaseStore = store_of(app)
         return store
     return open_to_read(url)
+
+
+def _number(limit: str) -> int:
+    if not limit.isdecimal() or int(limit) < 1:
+        raise CliError(f"--limit is a number of at least 1, not {limit!r}")
+    return int(limit)
 
 
 def _ask(
@@ -139,8 +146,10 @@ def _show_pending(screen: Screen, item: PendingItem, url: str | None, app: str |
     screen.listing()
 
 
-def _row(info: RunInfo, length: int, now: int) -> tuple[str, ...]:
+def _row(info: RunInfo, length: int, now: int, gone_on: bool) -> tuple[str, ...]:
     status = info.status if info.status in ("success", "paused", "running") else info.reason or info.status
+    if gone_on:
+        status = "went on"
     lasted = took(info.t1 - info.t0) if info.t1 is not None else ""
     labels = " ".join(f"{name}={value}" for name, value in info.labels.items() if name != APP_LABEL)
     return info.run_id[:length], status, info.runnable, lasted, ago(info.t0, now), labels

@@ -60,7 +60,7 @@ def run(
     if after is not None:
         arguments = {**arguments, "parent_id": asyncio.run(record_of(kept_in, after)).info.run_id}
     how = How(str(place), known, _words(store), _person(by, roles), as_json)
-    return Session(runnable, kept_in, screen, how).start({**arguments, "labels": marks}, talk=talk)
+    return Session(runnable, kept_in, screen, how).start(arguments, marks, talk=talk)
 
 
 def resume(

@@ -60,8 +60,9 @@ class Session:
         self._interactive = screen.interactive and not how.as_json
         self._run_id: str | None = None
 
-    def start(self, arguments: dict[str, Any], *, talk: bool) -> int:
+    def start(self, arguments: dict[str, Any], labels: dict[str, str], *, talk: bool) -> int:
         """Run it; with `talk`, the person goes on with another message after each answer. Gives the exit code."""
+        arguments = {**arguments, "labels": labels}
         with asyncio.Runner() as runner:
             try:
                 output = self._to_the_end(runner, self._follow(runner, arguments))
@@ -71,7 +72,7 @@ class Session:
                     if prompt is None:
                         self._how_to_talk_on(output.run_id)
                         return code
-                    output = self._follow(runner, {"prompt": prompt, "parent_id": output.run_id})
+                    output = self._follow(runner, {"prompt": prompt, "parent_id": output.run_id, "labels": labels})
                     output = self._to_the_end(runner, output)
                     code = self._report(output)
                 return code

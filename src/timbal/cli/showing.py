@@ -67,7 +67,9 @@ def _head(screen: Screen, record: RunRecord, entries: list[Entry]) -> None:
         for name, count in (entry.usage or {}).items():
             usage[name] = usage.get(name, 0) + count
     parts = [f"{len(record.runs)} run{'s' if len(record.runs) > 1 else ''}", tokens(usage)]
-    parts += [f"{name}={value}" for name, value in first.labels.items()]
+    if APP_LABEL in first.labels:
+        parts.append(f"of {first.labels[APP_LABEL]}")
+    parts += [f"{name}={value}" for name, value in first.labels.items() if name != APP_LABEL]
     if first.parent_run_id is not None:
         parts.append(f"after run {first.parent_run_id}")
     screen.listing(" · ".join(part for part in parts if part), "dim")
