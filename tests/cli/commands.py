@@ -34,7 +34,7 @@ def piped(*arguments: str, folder: Path, input: str | None = None, **more: str) 
         [TIMBAL, *arguments],
         cwd=folder,
         env=environment(**more),
-        **({"input": input} if input is not None else {"stdin": subprocess.DEVNULL}),  # type: ignore[call-overload]
+        input=input or "",
         capture_output=True,
         encoding="utf-8",
         timeout=SECONDS,
@@ -101,7 +101,8 @@ class Tmux:
         path = f"{Path(TIMBAL).parent}:{os.environ['PATH']}"
         known = environment(PATH=path, PS1="$ ", **more)
         del known["COLUMNS"], known["TERM"]
-        self._run("new-session", "-d", "-x", str(columns), "-y", "45", "env", *_given(more), "sh", env=known, cwd=folder)
+        shell = ["env", *(f"{name}={value}" for name, value in more.items()), "sh"]
+        self._run("new-session", "-d", "-x", str(columns), "-y", "45", *shell, env=known, cwd=folder)
 
     def type(self, text: str, *, at: str) -> None:
         """Wait until the last line of text starts with this prompt, then type a line."""
@@ -139,11 +140,6 @@ class Tmux:
         done = subprocess.run([*self._tmux, *words], env=env, cwd=cwd, capture_output=True, encoding="utf-8")
         assert done.returncode == 0, done.stderr
         return done.stdout
-
-
-def _given(more: dict[str, str]) -> list[str]:
-    """Variables that tmux would set itself."""
-    return [f"{name}={value}" for name, value in more.items()]
 
 
 @contextmanager

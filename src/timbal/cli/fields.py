@@ -187,8 +187,8 @@ def choose_some(text: str, options: Sequence[Any]) -> list[Any]:
 
 
 def numbered(options: Sequence[Any]) -> bool:
-    """Whether options can be told by their numbers: not where they are numbers themselves."""
-    return not any(str(option).strip().isdecimal() for option in options)
+    """Whether there are options that can be told by their numbers: not where they are numbers themselves."""
+    return bool(options) and not any(str(option).strip().isdecimal() for option in options)
 
 
 def _number(text: str) -> int | float:

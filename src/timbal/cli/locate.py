@@ -138,7 +138,7 @@ def _pick(target: Target, module: ModuleType) -> Runnable:
         raise CliError(f"{target.place} has no {target.name!r}", hint=there)
     thing = type(getattr(module, target.name)).__name__
     wrap = f" A function becomes one with Tool({target.name})." if thing == "function" else ""
-    raise CliError(f"{target} is a {thing}, and no Agent or Tool.{wrap}", hint=there)
+    raise CliError(f"{target} is of type {thing}, and no Agent or Tool.{wrap}", hint=there)
 
 
 def _runnables(module: ModuleType) -> Iterator[tuple[str, Any]]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import re
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, TextIO
@@ -91,7 +94,7 @@ class Screen:
         self.end()
         if details:
             self._lines(details)
-        self._paragraph(self.err, f"timbal: {message}" + (f". {hint}" if hint else ""), "red", 0)
+        self._paragraph(self.err, f"timbal: {message}{'' if message[-1:] in '.?!' else '.'} {hint}".rstrip(), "red", 0)
 
     def trace(self, text: str) -> None:
         """Lines of a traceback."""
@@ -176,7 +179,7 @@ class Screen:
                 console.print(Text("  " * indent) + part, soft_wrap=True)
             return
         width = min(MEASURE, console.width)
-        console.print(Padding(words, (0, 0, 0, 2 * indent)), width=width)
+        console.print(Padding(words, (0, 0, 0, 2 * indent), expand=False), width=width)
 
     def _print_cut(self, console: Console, words: Text) -> None:
         if console.is_terminal:
@@ -191,6 +194,37 @@ class Screen:
 
     def _print(self, words: Text) -> None:
         self.err.print(words, soft_wrap=True)
+
+
+class Beside(io.TextIOBase):
+    """Where the prints of the user's code go while a run is shown: to stderr, on lines of their own."""
+
+    def __init__(self, screen: Screen, loop: asyncio.AbstractEventLoop) -> None:
+        self._screen, self._loop = screen, loop
+        self._thread = threading.get_ident()
+
+    def write(self, text: str) -> int:
+        if threading.get_ident() == self._thread or not self._loop.is_running():
+            self._show(text)
+        else:  # after the events that came before it
+            self._loop.call_soon_threadsafe(self._show, text)
+        return len(text)
+
+    def _show(self, text: str) -> None:
+        self._screen.end()
+        sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+    def fileno(self) -> int:
+        return sys.stderr.fileno()
+
+    def isatty(self) -> bool:
+        return sys.stderr.isatty()
+
+    def writable(self) -> bool:
+        return True
 
 
 class _Flow:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +16,7 @@ from .errors import DONE, FAILED, LEFT, USAGE, CliError
 from .locate import has_own_lines, own_traceback
 from .narrate import Narrator
 from .places import is_kept
-from .screen import Screen
+from .screen import Beside, Screen
 from .watching import SettledElsewhere, watching
 from .words import Ask, answer_words, moment, tokens, took, who
 
@@ -105,7 +104,7 @@ class Session:
         self._narrator.begin()
         try:
             # What the user's code prints is not what the agent says.
-            with redirect_stdout(sys.stderr):
+            with redirect_stdout(Beside(self._screen, runner.get_loop())):
                 return runner.run(self._events(self._runnable._call(call)))
         except StoreError as problem:
             raise CliError(str(problem), code=FAILED) from None

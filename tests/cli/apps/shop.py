@@ -52,7 +52,7 @@ def reply(messages: Sequence[Message]) -> Any:
     return use(LONG, set_up_database={"app": "shop"})
 
 
-agent = Agent(
+agent: Agent[Any] = Agent(
     "assistant",
     model=TestModel(handler=reply, chunk_size=5),
     tools=[set_up_database, ask_user, ask_user_multi, confirm],
@@ -122,4 +122,4 @@ def speak_evil(text: str) -> str:
     return text
 
 
-evil = Agent("evil", model=TestModel(handler=evil_reply), tools=[speak_evil, ask_user])
+evil: Agent[Any] = Agent("evil", model=TestModel(handler=evil_reply), tools=[speak_evil, ask_user])
