@@ -18,6 +18,8 @@ AT_A_TERMINAL = [
     *(sys.executable, "-c"),
     "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))",
 ]
+#: With a newline, since Python may notice a Ctrl-C that comes right after the prompt only when its read returns.
+CTRL_C = b"\x03\n"
 SECONDS = 60
 _LEFT_OUT = ("NO_COLOR", "FORCE_COLOR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TIMBAL_STORE", "TIMBAL_RUNNABLE")
 

@@ -226,6 +226,10 @@ class Beside(io.TextIOBase):
     def writable(self) -> bool:
         return True
 
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return sys.stderr.encoding
+
 
 class _Flow:
     """Words as they come; at a terminal, lines are broken between words."""
