@@ -122,6 +122,7 @@ UNFIT = {
     "no whole number": (NUMBER, "1.5", "is not of type"),
     "a form that lacks something": (FORM, "{}", '"a" is a required property'),
     "a form that is no JSON": (FORM, "a=1", "this is no JSON"),
+    "no date": (question(schema={"type": "string", "format": "date"}), "tomorrow", 'is not a "date"'),
     "a number that JSON lacks": (DEEP, "[NaN]", "this is no JSON"),
 }
 

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .._version import __version__
-from .errors import LEFT, CliError
+from .errors import FAILED, LEFT, CliError
 
 
 class _AsTyped:
@@ -236,10 +236,11 @@ def _finish(work: Any) -> None:
         Screen().error(str(problem), problem.hint, problem.details)
         code = problem.code
     except KeyboardInterrupt:
+        typer.echo(err=True)
         code = LEFT
-    except BrokenPipeError:  # whoever reads our output has left
-        import os
+    except BrokenPipeError:  # whoever read our output has left
+        from .screen import forget_stdout
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = 1
+        forget_stdout()
+        code = FAILED
     raise typer.Exit(code)

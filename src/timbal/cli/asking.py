@@ -105,7 +105,8 @@ class Asker:
             return
         if part.options:
             show_options(self._screen, part.options, indent + 1)
-        notes = [_hint_of(part).lower()]
+        hint = _hint_of(part)
+        notes = [hint if hint.isupper() else hint[:1].lower() + hint[1:]]
         if not required:
             default = part.schema.get("default")
             notes.append("optional" if default in (None, [], {}, "") else f"Enter: {answer_words(default)}")

@@ -141,7 +141,7 @@ def check(field: Field, value: Any) -> list[str]:
     from ..core.schema_check import check_against
 
     try:
-        found = check_against({**field.schema, **field.definitions}, value)
+        found = check_against({**field.schema, **field.definitions}, value, formats=True)
     except ValueError:  # the schema itself is none: then it can't be checked here
         return []
     return [f"{pointer[1:].replace('/', '.')}: {message}" if pointer else message for pointer, message in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import re
 import sys
 import threading
@@ -174,7 +175,7 @@ class Screen:
         from rich.text import Text
 
         words = Text(self.known(plain(text)), style)
-        if not console.is_terminal:
+        if not console.is_terminal or not text:
             for part in words.split("\n", allow_blank=True):
                 console.print(Text("  " * indent) + part, soft_wrap=True)
             return
@@ -194,6 +195,11 @@ class Screen:
 
     def _print(self, words: Text) -> None:
         self.err.print(words, soft_wrap=True)
+
+
+def forget_stdout() -> None:
+    """Write no more to a pipe that nobody reads: not at the end of the process, either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Beside(io.TextIOBase):

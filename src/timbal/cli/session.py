@@ -16,7 +16,7 @@ from .errors import DONE, FAILED, LEFT, USAGE, CliError
 from .locate import has_own_lines, own_traceback
 from .narrate import Narrator
 from .places import is_kept
-from .screen import Beside, Screen
+from .screen import Beside, Screen, forget_stdout
 from .watching import SettledElsewhere, watching
 from .words import Ask, answer_words, moment, tokens, took, who
 
@@ -77,6 +77,10 @@ class Session:
                 return code
             except (KeyboardInterrupt, EOFError):
                 return self._leave(runner)
+            except BrokenPipeError:
+                forget_stdout()
+                self._leave(runner)
+                return FAILED
 
     def go_on(self, run_id: str, answers: Mapping[str, Any], *, asked_to_cancel: bool) -> int:
         """Go on with a run, with these answers; gives the exit code."""
@@ -94,6 +98,10 @@ class Session:
                 return DONE if asked_to_cancel and output.status.reason == "cancelled" else code
             except (KeyboardInterrupt, EOFError):
                 return self._leave(runner)
+            except BrokenPipeError:
+                forget_stdout()
+                self._leave(runner)
+                return FAILED
 
     # -- running -----------------------------------------------------------------------------------------------------
 
