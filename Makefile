@@ -1,11 +1,15 @@
-# Needs python3 (3.11 or newer) with venv, make, and Node.js (20.15 or newer) with npm for the tests. Everything else goes
-# into .venv, pinned by requirements/dev.lock and requirements/node.
+# Needs python3 (3.11 or newer) with venv, and make; for the tests Node.js (20.15 or newer) with npm, and tmux, which apt
+# brings. Everything else goes into .venv, pinned by requirements/dev.lock and requirements/node.
 
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 LOCK := requirements/dev.lock
 NODE_LOCK := requirements/node/package.json requirements/node/package-lock.json
+# A demo with a real model needs its provider's extra, too.
+comma := ,
+EXTRAS := server$(if $(OPENAI_API_KEY),$(comma)openai)$(if $(ANTHROPIC_API_KEY),$(comma)anthropic)
+DEMO := .venv/demo-$(subst $(comma),-,$(EXTRAS)).stamp
 PACKAGE := pyproject.toml src/timbal/_version.py
 
 export VIRTUAL_ENV := $(CURDIR)/.venv
@@ -14,17 +18,24 @@ export UV_NO_PROGRESS := 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check static formatted lint types imports fmt lock demo
+.PHONY: help setup test tmux check static formatted lint types imports fmt lock demo
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 
 setup: .venv/dev.stamp .venv/node.stamp  ## make .venv with the package and all tools; quick when nothing changed
 
-test: setup  ## run all tests, with coverage; ARGS goes to pytest
+test: setup tmux  ## run all tests, with coverage; ARGS goes to pytest
 	$(BIN)/python -m pytest -n auto --cov $(ARGS)
 
 check: static test  ## all that CI checks
+
+tmux:
+	@command -v tmux >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends tmux; \
+	else \
+		echo "The tests drive a terminal in tmux. Install it: sudo apt-get install tmux"; exit 1; \
+	fi
 
 static: formatted lint types imports  ## everything but the tests
 
@@ -48,13 +59,13 @@ lock: $(BIN)/uv  ## write requirements/dev.lock again; ARGS=--upgrade takes newe
 	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --all-extras --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --custom-compile-command "make lock" --quiet $(ARGS) --output-file $(LOCK)
 
-demo: .venv/demo.stamp  ## run the demo, installing only what it needs
+demo: $(DEMO)  ## run the demo, installing only what it needs
 	$(BIN)/timbal demo
 
 .venv/dev.stamp: $(LOCK) $(PACKAGE) | $(BIN)/uv
 	$(BIN)/uv pip sync --quiet --require-hashes $(LOCK)
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
-	@touch .venv/demo.stamp $@
+	@touch $(DEMO) $@
 
 # The fake model API that the tests talk to.
 .venv/node.stamp: $(NODE_LOCK) | $(BIN)/uv
@@ -64,8 +75,8 @@ demo: .venv/demo.stamp  ## run the demo, installing only what it needs
 	npm ci --prefix .venv/node --silent --no-audit --no-fund
 	@touch $@
 
-.venv/demo.stamp: $(PACKAGE) | $(BIN)/uv
-	$(BIN)/uv pip install --quiet --constraint $(LOCK) --editable '.[server]'
+$(DEMO): $(PACKAGE) | $(BIN)/uv
+	$(BIN)/uv pip install --quiet --constraint $(LOCK) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 # The lock pins uv too: its lines are cut out for pip, which checks their hashes.

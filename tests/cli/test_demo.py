@@ -2,92 +2,34 @@
 
 import os
 import re
-import select
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-TIMBAL = str(Path(sys.executable).with_name("timbal"))
-#: Gives the command that follows a terminal of its own; what it is sent is typed there.
-AT_A_TERMINAL = [
-    *(sys.executable, "-c"),
-    "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))",
-]
+from tests.cli.commands import CTRL_C, Terminal, environment, piped, terminal
+from timbal.demo.assistant import choose_model
+from timbal.stores.base import LEASE_SECONDS
+
 WHICH, DROP = b"your own words [1]: ", b"yes or no: "
-#: With a newline, since Python may notice a Ctrl-C that comes right after the prompt only when its read returns.
-CTRL_C = b"\x03\n"
-SECONDS = 60
 
 PROVISIONED = "provision_server: shop-db is up"
 DROPPED = "drop_old_database: shop-old is gone"
 STARTS = "set_up_database starts"
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """80 columns, with colours where there is a terminal, and temporary folders in `tmp_path`."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
-    return kept | {"TMPDIR": str(tmp_path), "COLUMNS": "80", "TERM": "xterm", "PYTHONUTF8": "1"}
+def demo(tmp_path: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run it where nobody can type, with its temporary folder in `tmp_path`."""
+    return piped("demo", *arguments, folder=tmp_path, TMPDIR=str(tmp_path), **more)
 
 
-def piped(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it where nobody can type."""
-    return subprocess.run(
-        [TIMBAL, *arguments],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=SECONDS,
-    )
-
-
-class Terminal:
-    """A person at a terminal, who reads and types."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        self.shown = b""
-
-    def type(self, text: bytes, *, at: bytes) -> None:
-        """Wait for the prompt, then type."""
-        assert self._process.stdin is not None
-        before = len(self.shown)
-        while at not in self.shown[before:]:
-            assert self._read(), f"it ended before {at!r} was shown:\n{self.shown.decode()}"
-        self._process.stdin.write(text)
-        self._process.stdin.flush()
-
-    def leave(self) -> int:
-        """Read to the end; gives the exit code."""
-        while self._read():
-            pass
-        return self._process.wait(SECONDS)
-
-    def _read(self) -> bool:
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
-        assert ready, f"nothing more was shown after:\n{self.shown.decode()}"
-        piece = os.read(self._process.stdout.fileno(), 65536)
-        self.shown += piece
-        return piece != b""
-
-
-@contextmanager
-def terminal(environment: dict[str, str], *arguments: str) -> Iterator[Terminal]:
-    pytest.importorskip("pty")
-    command = [*AT_A_TERMINAL, TIMBAL, *arguments]
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        try:
-            yield Terminal(process)
-        finally:
-            process.kill()
+def demo_at_terminal(tmp_path: Path, *arguments: str) -> AbstractContextManager[Terminal]:
+    """Run it at a terminal."""
+    return terminal("demo", *arguments, folder=tmp_path, TMPDIR=str(tmp_path))
 
 
 def folder_of(tmp_path: Path) -> Path:
@@ -125,8 +67,8 @@ def too_wide(shown: str) -> list[str]:
 # -- without a terminal ------------------------------------------------------------------------------------------------
 
 
-def test_without_a_terminal_it_takes_the_first_option_and_says_so(environment: dict[str, str], tmp_path: Path) -> None:
-    done = piped(environment, "demo")
+def test_without_a_terminal_it_takes_the_first_option_and_says_so(tmp_path: Path) -> None:
+    done = demo(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "scripted assistant, no model and no key" in done.stdout
     assert "Answer: postgres (no terminal here" in done.stdout
@@ -139,16 +81,16 @@ def test_without_a_terminal_it_takes_the_first_option_and_says_so(environment: d
     assert_each_effect_once_over_three_processes(folder_of(tmp_path), PROVISIONED, created, DROPPED)
 
 
-def test_answers_can_be_given_beforehand_in_order(environment: dict[str, str], tmp_path: Path) -> None:
-    done = piped(environment, "demo", "--answer", "my own", "--answer", "Y")
+def test_answers_can_be_given_beforehand_in_order(tmp_path: Path) -> None:
+    done = demo(tmp_path, "--answer", "my own", "--answer", "Y")
     assert (done.returncode, done.stderr) == (0, "")
     assert "my own://shop-db is up. The old database is gone." in done.stdout
     created = "create_database: my own on shop-db"
     assert_each_effect_once_over_three_processes(folder_of(tmp_path), PROVISIONED, created, DROPPED)
 
 
-def test_a_no_ends_it_without_the_irreversible_thing(environment: dict[str, str], tmp_path: Path) -> None:
-    done = piped(environment, "demo", "--answer", "2", "--answer", "no")
+def test_a_no_ends_it_without_the_irreversible_thing(tmp_path: Path) -> None:
+    done = demo(tmp_path, "--answer", "2", "--answer", "no")
     assert (done.returncode, done.stderr) == (0, "")
     assert "mysql://shop-db is up. The old database is untouched." in done.stdout
     created = "create_database: mysql on shop-db"
@@ -158,8 +100,8 @@ def test_a_no_ends_it_without_the_irreversible_thing(environment: dict[str, str]
 # -- at a terminal -----------------------------------------------------------------------------------------------------
 
 
-def test_at_a_terminal_a_person_types_the_answers(environment: dict[str, str], tmp_path: Path) -> None:
-    with terminal(environment, "demo") as person:
+def test_at_a_terminal_a_person_types_the_answers(tmp_path: Path) -> None:
+    with demo_at_terminal(tmp_path) as person:
         person.type(b"4\n", at=WHICH)
         person.type(b"3\n", at=WHICH)
         person.type(b"\n", at=DROP)
@@ -174,35 +116,68 @@ def test_at_a_terminal_a_person_types_the_answers(environment: dict[str, str], t
     assert_each_effect_once_over_three_processes(folder_of(tmp_path), PROVISIONED, created, DROPPED)
 
 
-def test_what_was_left_with_ctrl_c_goes_on_later(environment: dict[str, str], tmp_path: Path) -> None:
-    with terminal(environment, "demo", "--answer", "1") as person:
+def test_what_was_left_with_ctrl_c_goes_on_later(tmp_path: Path) -> None:
+    with demo_at_terminal(tmp_path, "--answer", "1") as person:
         person.type(CTRL_C, at=DROP)
         assert person.leave() == 130
     folder = folder_of(tmp_path)
     assert f"demo --resume {folder}" in person.shown.decode()
     assert b"Traceback" not in person.shown
-    with terminal(environment, "demo", "--resume", str(folder)) as person:
+    with demo_at_terminal(tmp_path, "--resume", str(folder)) as person:
         person.type(b"y\n", at=DROP)
         assert person.leave() == 0
     created = "create_database: postgres on shop-db"
     assert_each_effect_once_over_three_processes(folder, PROVISIONED, created, DROPPED)
 
 
-def test_a_demo_whose_process_was_killed_goes_on_at_once(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_demo_whose_process_was_killed_goes_on_at_once(tmp_path: Path) -> None:
     started = time.monotonic()
     os.mkfifo(tmp_path / "effects.txt")  # it stops where it writes there, until somebody reads
-    command = [sys.executable, "-m", "timbal.demo.process", str(tmp_path)]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+    command = [sys.executable, "-m", "timbal.demo.process", str(tmp_path), "scripted"]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL) as process:
         with (tmp_path / "effects.txt").open(encoding="utf-8") as effects:
             assert effects.readline() == f"{process.pid} {STARTS}\n"
         process.kill()
     (tmp_path / "effects.txt").unlink()
     (tmp_path / "effects.txt").touch()
-    done = piped(environment, "demo", "--resume", str(tmp_path))
+    done = demo(tmp_path, "--resume", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     created = "create_database: postgres on shop-db"
     assert_each_effect_once_over_three_processes(tmp_path, PROVISIONED, created, DROPPED)
-    assert time.monotonic() - started < SECONDS / 4
+    assert time.monotonic() - started < LEASE_SECONDS  # nobody waited for the lease of the one that is gone
+
+
+# -- a real model ------------------------------------------------------------------------------------------------------
+
+MODELS = {
+    "no key": ({}, "scripted"),
+    "OpenAI's key": ({"OPENAI_API_KEY": "x"}, "openai/gpt-5-mini"),
+    "Anthropic's key": ({"ANTHROPIC_API_KEY": "x"}, "anthropic/claude-haiku-4-5"),
+    "both": ({"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "y"}, "openai/gpt-5-mini"),
+    "an empty key": ({"OPENAI_API_KEY": " "}, "scripted"),
+}
+
+
+@pytest.mark.parametrize(("keys", "model"), MODELS.values(), ids=MODELS)
+def test_the_model_is_a_real_one_where_its_key_is_set(keys: dict[str, str], model: str) -> None:
+    assert choose_model(keys) == model
+
+
+@pytest.mark.slow
+def test_a_model_that_can_not_be_asked_is_told_with_the_way_to_do_without(tmp_path: Path) -> None:
+    nobody = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    done = demo(tmp_path, **nobody)
+    assert done.returncode == 1
+    assert "a real model, openai/gpt-5-mini" in done.stdout
+    assert "because OPENAI_API_KEY is set" in done.stdout
+    assert "ModelError: openai/gpt-5-mini" in " ".join(done.stdout.split())
+    assert "demo --scripted" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    folder = folder_of(tmp_path)
+    again = demo(tmp_path, "--resume", str(folder), "--scripted")
+    assert (again.returncode, again.stderr) == (0, "")
+    created = "create_database: postgres on shop-db"
+    assert_each_effect_once_over_three_processes(folder, PROVISIONED, created, DROPPED)
 
 
 # -- usage -------------------------------------------------------------------------------------------------------------
@@ -219,26 +194,24 @@ BAD_USAGE = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_USAGE.values(), ids=BAD_USAGE)
-def test_bad_usage_is_refused_with_a_short_message(
-    arguments: list[str], message: str, environment: dict[str, str], tmp_path: Path
-) -> None:
-    done = piped(environment, *arguments)
+def test_bad_usage_is_refused_with_a_short_message(arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = piped(*arguments, folder=tmp_path, TMPDIR=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert len(done.stderr.splitlines()) <= 5
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_store_is_refused(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "runs.db").write_text("not a database, but long enough to be looked at as one" * 99, encoding="utf-8")
     (tmp_path / "effects.txt").touch()
-    done = piped(environment, "demo", "--resume", str(tmp_path))
+    done = demo(tmp_path, "--resume", str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert "runs.db" in done.stderr
 
 
-def test_the_version_names_the_distribution(environment: dict[str, str]) -> None:
+def test_the_version_names_the_distribution(tmp_path: Path) -> None:
     from timbal import __version__
 
-    done = piped(environment, "--version")
+    done = piped("--version", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"timbal-hitl {__version__}\n")

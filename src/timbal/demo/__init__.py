@@ -1,1 +1,1 @@
-"""`timbal demo`: a scripted assistant sets up a database, and its process ends each time it asks."""
+"""`timbal demo`: an assistant sets up a database, and its process ends each time it asks."""

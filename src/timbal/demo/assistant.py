@@ -1,9 +1,9 @@
-"""The scripted assistant: a tool that asks twice, and the script that its model follows."""
+"""The assistant: a tool that asks twice, and its model, which is a script where no key for a real one is set."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,12 @@ from ..types.message import Message
 
 REQUEST = "Set up a database for my shop."
 ENGINES = ["postgres", "mysql", "mariadb"]
+#: Which model is used when its key is set; the first one whose is.
+MODELS = {"OPENAI_API_KEY": "openai/gpt-5-mini", "ANTHROPIC_API_KEY": "anthropic/claude-haiku-4-5"}
+SCRIPTED = "scripted"
+#: The label of a run that says which model it was begun with.
+MODEL_LABEL = "model"
+SYSTEM_PROMPT = "Do what you are asked with your tool, at once and once. Then say in a sentence what came of it."
 #: The kinds of the questions, in the order in which they are asked.
 QUESTIONS = ("ask_user", "confirm")
 #: Both in the folder of the demo, which is the working folder of its processes.
@@ -58,11 +64,17 @@ def drop_old_database(app: str) -> None:
     _effect(f"drop_old_database: {app}-old is gone")
 
 
-def assistant() -> Agent[Any]:
-    """The assistant, with its store and its effects in the working folder."""
+def choose_model(environment: Mapping[str, str]) -> str:
+    """The name of the model: a real one where its key is set, or `SCRIPTED`."""
+    return next((model for key, model in MODELS.items() if environment.get(key, "").strip()), SCRIPTED)
+
+
+def assistant(model: str) -> Agent[Any]:
+    """The assistant with the model of this name, and with its store and its effects in the working folder."""
     return Agent(
         "assistant",
-        model=TestModel(handler=reply),
+        model=TestModel(handler=reply) if model == SCRIPTED else model,
+        system_prompt=SYSTEM_PROMPT,
         tools=[Tool(set_up_database, pre_hook=_starts)],
         store=f"sqlite:///{STORE}",
     )

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from ..terminal import plain
+
 WIDTH = 80
 LABEL = 11
 
@@ -34,14 +36,14 @@ class Screen:
 
     def text(self, text: str, style: str = "") -> None:
         """A paragraph."""
-        for part in textwrap.wrap(text, self._width - 2, break_on_hyphens=False):
+        for part in textwrap.wrap(plain(text), self._width - 2, break_on_hyphens=False):
             self._console.print(f"  {part}", style=style)
 
     def line(self, label: str, text: str, style: str = "") -> None:
         """A label, and beside it what there is to say."""
         from rich.text import Text
 
-        for part in textwrap.wrap(text, max(20, self._width - LABEL - 2), break_on_hyphens=False):
+        for part in textwrap.wrap(plain(text), max(20, self._width - LABEL - 2), break_on_hyphens=False):
             self._console.print(Text.assemble("  ", (label.ljust(LABEL), "cyan"), (part, style)))
             label = ""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
-import shutil
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -14,7 +13,18 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from ..errors import StoreError
-from .assistant import EFFECTS, QUESTIONS, REQUEST, STARTS, STORE, set_up_database
+from ..terminal import command
+from .assistant import (
+    EFFECTS,
+    MODELS,
+    QUESTIONS,
+    REQUEST,
+    SCRIPTED,
+    STARTS,
+    STORE,
+    choose_model,
+    set_up_database,
+)
 from .person import Person, check
 from .screen import Screen
 from .traces import Standing, effects, standing
@@ -24,19 +34,20 @@ class FolderError(ValueError):
     """The folder to go on in holds no demo."""
 
 
-def play(answers: Sequence[str], folder: Path | None) -> int:
+def play(answers: Sequence[str], folder: Path | None, *, scripted: bool = False) -> int:
     """Play the demo in a new temporary folder, or go on in that of an earlier one; gives the exit code.
 
     Raises `AnswerError` and `FolderError`, before anything is done.
     """
     found = _look(folder) if folder is not None else None
+    model = SCRIPTED if scripted else found.model if found is not None else choose_model(os.environ)
     check(answers, _to_come(found))
     screen = Screen()
     person = Person(screen, answers, at_terminal=sys.stdin is not None and sys.stdin.isatty())
     folder = folder or Path(mkdtemp(prefix="timbal-demo-"))
     try:
-        _introduce(screen, found)
-        return _go_on(screen, person, folder, found)
+        _introduce(screen, model, found)
+        return _go_on(screen, person, folder, model, found)
     except (KeyboardInterrupt, EOFError):
         _leave(screen, folder)
         return 130
@@ -44,9 +55,8 @@ def play(answers: Sequence[str], folder: Path | None) -> int:
 
 def _look(folder: Path) -> Standing | None:
     """How the demo in this folder stands."""
-    missing = [name for name in (STORE, EFFECTS) if not (folder / name).is_file()]
-    if missing:
-        raise FolderError(f"no demo was left in {folder}: there is no {' and no '.join(missing)}")
+    if not (folder / STORE).is_file():
+        raise FolderError(f"no demo was left in {folder}: there is no {STORE}")
     try:
         return asyncio.run(standing(folder))
     except StoreError as problem:
@@ -60,8 +70,14 @@ def _to_come(found: Standing | None) -> Sequence[str]:
     return () if found is not None and found.status == "success" else QUESTIONS
 
 
-def _introduce(screen: Screen, found: Standing | None) -> None:
-    screen.heading("timbal demo: scripted assistant, no model and no key")
+def _introduce(screen: Screen, model: str, found: Standing | None) -> None:
+    if model == SCRIPTED:
+        screen.heading("timbal demo: scripted assistant, no model and no key")
+    else:
+        screen.heading(f"timbal demo: a real model, {model}")
+        key = next(key for key, name in MODELS.items() if name == model)
+        screen.text(f"It is used because {key} is set. Without one: timbal demo --scripted")
+        screen.space()
     if found is not None:
         screen.text("Going on with what an earlier demo left:")
         _show(screen, found)
@@ -78,13 +94,12 @@ def _introduce(screen: Screen, found: Standing | None) -> None:
     )
 
 
-def _go_on(screen: Screen, person: Person, folder: Path, found: Standing | None) -> int:
+def _go_on(screen: Screen, person: Person, folder: Path, model: str, found: Standing | None) -> int:
     """Let process after process work until the run is over."""
     while found is None or found.status in ("running", "paused", "error"):
-        code = _work(screen, folder, _request(person, found))
+        code = _work(screen, folder, model, _request(person, found))
         if code != 0:
-            screen.text(f"It failed, with exit code {code}. What it left is in:", "red")
-            screen.verbatim(str(folder))
+            _fail(screen, folder, model, code)
             return 1
         found = asyncio.run(standing(folder))
         if found is not None:
@@ -101,9 +116,20 @@ def _request(person: Person, found: Standing | None) -> list[str]:
     return [found.run_id, json.dumps(answer)]
 
 
-def _work(screen: Screen, folder: Path, request: list[str]) -> int:
+def _fail(screen: Screen, folder: Path, model: str, code: int) -> None:
+    screen.space()
+    screen.text(f"It failed, with exit code {code}. What it left is in:", "red")
+    screen.verbatim(str(folder))
+    screen.text("Once the cause is gone, go on with:")
+    screen.verbatim(command("demo", "--resume", str(folder)))
+    if model != SCRIPTED:
+        screen.text("Without a model and without a key, the same demo with a script in the model's place:")
+        screen.verbatim(command("demo", "--scripted"))
+
+
+def _work(screen: Screen, folder: Path, model: str, request: list[str]) -> int:
     """Let a process work until it exits. Ctrl-C does not reach it: it comes to a pause soon enough."""
-    command = [sys.executable, "-m", "timbal.demo.process", str(folder), *request]
+    command = [sys.executable, "-m", "timbal.demo.process", str(folder), model, *request]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         code = process.wait()
@@ -138,8 +164,7 @@ def _prove(screen: Screen, folder: Path) -> None:
 
 
 def _leave(screen: Screen, folder: Path) -> None:
-    command = "timbal" if shutil.which("timbal") == sys.argv[0] else sys.argv[0]
     screen.space()
     screen.space()
     screen.text("You left. The run waits in its file. Go on with:")
-    screen.verbatim(shlex.join([command, "demo", "--resume", str(folder)]))
+    screen.verbatim(command("demo", "--resume", str(folder)))

@@ -11,16 +11,18 @@ from ..core.facts import Asked, Fact, Returned, Settled
 from ..core.ids import segment_of
 from ..stores import SqliteStore
 from ..types.events import InteractionEvent
-from .assistant import EFFECTS, STORE
+from .assistant import EFFECTS, MODEL_LABEL, SCRIPTED, STORE
 
 
 class Standing(NamedTuple):
     """How the run stands, by the store alone.
 
-    `status` is as in `store.runs()`; `ledger` holds what was recorded, as `(what, outcome)`; `question` is what waits.
+    `status` is as in `store.runs()`; `ledger` holds what was recorded, as `(what, outcome)`; `question` is what waits;
+    `model` is the one that it was begun with.
     """
 
     run_id: str
+    model: str
     status: str
     ledger: list[tuple[str, str]]
     question: InteractionEvent | None
@@ -36,7 +38,8 @@ async def standing(folder: Path) -> Standing | None:
             return None
         record = await store.get(newest[0].run_id)
         pending = (await store.pending()).items
-    return Standing(newest[0].run_id, newest[0].status, _ledger(record.facts), pending[0].event if pending else None)
+    info, question = newest[0], pending[0].event if pending else None
+    return Standing(info.run_id, info.labels.get(MODEL_LABEL, SCRIPTED), info.status, _ledger(record.facts), question)
 
 
 def _ledger(facts: Iterable[Fact]) -> list[tuple[str, str]]:

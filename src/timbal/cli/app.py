@@ -1,0 +1,246 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from .._version import __version__
+from .errors import FAILED, LEFT, CliError
+
+
+class _AsTyped:
+    """A text, or several, as the command line gives them."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        return () if value is None and (param.multiple or param.nargs == -1) else value
+
+
+def _as_typed(parameters: list[Any]) -> list[Any]:
+    """Parameters that are texts and flags: for others typer loads pydantic, which takes longer than all the rest."""
+    for parameter in parameters:
+        parameter._runtime_param = _AsTyped()
+    return parameters
+
+
+class QuickGroup(TyperGroup):
+    """The commands together."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _as_typed(super().get_params(ctx))
+
+
+class QuickCommand(TyperCommand):
+    """A command of texts and flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _as_typed(super().get_params(ctx))
+
+
+app = typer.Typer(
+    cls=QuickGroup,
+    help="Agents and tools that pause for a person and resume in another process.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="Where runs are kept. Else the runnable's own store, TIMBAL_STORE, or .timbal/runs.db.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who answers. Else who is logged in.")]
+Roles = Annotated[
+    list[str] | None, typer.Option("--role", metavar="ROLE", help="A role of theirs, for questions with an audience.")
+]
+Labels = Annotated[
+    list[str] | None, typer.Option("--label", metavar="NAME=VALUE", help="A label of the run. May be given again.")
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="NAME=VALUE", help="Only runs with this label. May be given again."),
+]
+OfRunnable = Annotated[
+    str | None, typer.Option("--runnable", metavar="NAME", help="Only of the runnable of this name.")
+]
+App = Annotated[
+    str | None, typer.Option("--app", metavar="TARGET", help="Look into the store of this runnable, as app.py::agent.")
+]
+Limit = Annotated[str, typer.Option("--limit", metavar="N", help="How many to show at most.")]
+After = Annotated[str | None, typer.Option("--after", metavar="NEXT", help="Go on where an earlier page ended.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN_ID", help="The id of a run, or its first digits.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"timbal-hitl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def timbal(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(cls=QuickCommand)
+def run(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="app.py::agent or package.module::agent; ::agent where there are several."
+        ),
+    ],
+    params: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="The input of a tool, or an agent's prompt.")
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="What to tell an agent; - reads it from stdin.")
+    ] = None,
+    input: Annotated[
+        str | None, typer.Option("--input", metavar="JSON", help="The input as a JSON object; - reads it from stdin.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="RUN_ID", help="Go on with the conversation of an earlier run.")
+    ] = None,
+    store: Store = None,
+    label: Labels = None,
+    by: By = None,
+    role: Roles = None,
+    json: Json = False,
+) -> None:
+    """Run an agent or a tool, and answer what it asks.
+
+    Without a prompt, at a terminal, you talk with an agent until you leave.
+    """
+    from . import running
+
+    _finish(lambda: running.run(target, params or [], prompt, input, after, store, label or [], by, role or [], json))
+
+
+@app.command(cls=QuickCommand)
+def resume(
+    run_id: RunId,
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TARGET", help="Its runnable, app.py::agent. Else what its record or TIMBAL_RUNNABLE says."
+        ),
+    ] = None,
+    answer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID=JSON", help="Answer this question; what is no JSON is text. May be given again."),
+    ] = None,
+    cancel: Annotated[
+        str | None, typer.Option(metavar="ID", help="End the run for good instead of answering this question.")
+    ] = None,
+    store: Store = None,
+    by: By = None,
+    role: Roles = None,
+    json: Json = False,
+) -> None:
+    """Go on with a run: give it answers, or be asked; one that failed or was interrupted is taken up again."""
+    from . import running
+
+    _finish(lambda: running.resume(run_id, target, answer or [], cancel, store, by, role or [], json))
+
+
+@app.command(cls=QuickCommand)
+def pending(
+    runnable: OfRunnable = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="Only questions of this kind.")] = None,
+    label: Only = None,
+    limit: Limit = "20",
+    after: After = None,
+    store: Store = None,
+    app: App = None,
+    json: Json = False,
+) -> None:
+    """List what waits for an answer, oldest first."""
+    from . import listing
+
+    _finish(lambda: listing.pending(runnable, kind, label or [], limit, after, store, app, json))
+
+
+@app.command(cls=QuickCommand)
+def runs(
+    status: Annotated[
+        str | None, typer.Option("--status", help="Only these: running, paused, success, error or cancelled.")
+    ] = None,
+    runnable: OfRunnable = None,
+    label: Only = None,
+    limit: Limit = "20",
+    after: After = None,
+    store: Store = None,
+    app: App = None,
+    json: Json = False,
+) -> None:
+    """List runs, newest first."""
+    from . import listing
+
+    _finish(lambda: listing.runs(status, runnable, label or [], limit, after, store, app, json))
+
+
+@app.command(cls=QuickCommand)
+def show(run_id: RunId, store: Store = None, app: App = None, json: Json = False) -> None:
+    """Show what happened in a run: calls, waits, who answered, and how long it took."""
+    from . import showing
+
+    _finish(lambda: showing.show(run_id, store, app, json))
+
+
+@app.command()
+def demo(
+    answer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Answer the next question with this. Give it again for the one after."),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Go on with a demo that was left, in its folder.")
+    ] = None,
+    scripted: Annotated[
+        bool, typer.Option("--scripted", help="Use the scripted assistant, even where there is a key for a model.")
+    ] = False,
+) -> None:
+    """See a run ask, lose its process, and go on in another one."""
+    from ..demo.person import AnswerError
+    from ..demo.story import FolderError, play
+
+    try:
+        code = play(answer or [], resume, scripted=scripted)
+    except AnswerError as problem:
+        raise typer.BadParameter(str(problem), param_hint="--answer") from None
+    except FolderError as problem:
+        raise typer.BadParameter(str(problem), param_hint="--resume") from None
+    raise typer.Exit(code)
+
+
+def _finish(work: Any) -> None:
+    """Do the work and exit with its code; what can't be done is told in a few lines."""
+    try:
+        code = work()
+    except CliError as problem:
+        from .screen import Screen
+
+        Screen().error(str(problem), problem.hint, problem.details)
+        code = problem.code
+    except KeyboardInterrupt:
+        typer.echo(err=True)
+        code = LEFT
+    except BrokenPipeError:  # whoever read our output has left
+        from .screen import forget_stdout
+
+        forget_stdout()
+        code = FAILED
+    raise typer.Exit(code)

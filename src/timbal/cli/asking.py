@@ -1,0 +1,186 @@
+"""Questions at a terminal: each is shown by its kind, and asked until its answer fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..terminal import one_line
+from ..types.approval import Cancel
+from ..types.events import ApprovalEvent
+from .answers import field_for, options_of, understand
+from .fields import Field, Unfit, check, numbered, parts_of, read
+from .screen import Screen
+from .words import Ask, answer_words, as_json, moment, words_of
+
+CANCEL, SKIP = "/cancel", "/skip"
+
+
+class Skipped(Exception):
+    """The person leaves this question open."""
+
+
+class Cancelled(Exception):
+    """The person ends the run instead of answering."""
+
+    def __init__(self, reason: str | None) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class Asker:
+    """Asks the person at the terminal."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._may_skip = False
+
+    def ask(self, event: Ask, number: int, of: int) -> Any:
+        """The answer to one question, or `Cancel`; raises `Skipped`, and `EOFError` when the person leaves."""
+        self._may_skip = of > 1
+        show_question(self._screen, event, f"question {number} of {of}" if of > 1 else "")
+        try:
+            return self._answer(event)
+        except Cancelled as cancelled:
+            return Cancel(cancelled.reason)
+
+    def fill_in(self, field: Field, given: dict[str, Any]) -> dict[str, Any]:
+        """A form for what `given` leaves out."""
+        self._may_skip = False
+        return self._form(field, given, indent=0)
+
+    # -- by kind -----------------------------------------------------------------------------------------------------
+
+    def _answer(self, event: Ask) -> Any:
+        field = field_for(event)
+        ways = f"{CANCEL} ends the run" + (f", {SKIP} leaves this open" if self._may_skip else "")
+        if field is not None and field.shape == "form":
+            self._screen.text(f"Field by field; {ways}", "dim", indent=1)
+            value = self._form(field, {}, indent=1)
+            self._screen.text(f"Answer: {as_json(value)}", "green", indent=1)
+            return value
+        self._screen.text(f"{self._hint(event, field)}; {ways}", "dim", indent=1)
+        while True:
+            text = self._line("  > ")
+            try:
+                return understand(event, text)
+            except Unfit as problem:
+                self._again(str(problem))
+
+    def _hint(self, event: Ask, field: Field | None) -> str:
+        if isinstance(event, ApprovalEvent):
+            return "Yes, or no with a reason"
+        options = options_of(event)
+        number = "A number" if options and numbered(options) else "One of them"
+        if event.kind == "ask_user":
+            return f"{number}, or your own words" if options else "Your own words"
+        if event.kind == "ask_user_multi" and options:
+            return (
+                "Numbers, with commas between them" if numbered(options) else "Some of them, with commas between them"
+            )
+        return _hint_of(field) if field is not None else "JSON, or plain text"
+
+    def _form(self, field: Field, given: dict[str, Any], indent: int) -> dict[str, Any]:
+        value = dict(given)
+        wanted: Sequence[str] | None = None
+        while True:
+            for name, part, required in parts_of(field):
+                if name not in given if wanted is None else name in wanted:
+                    value.pop(name, None)
+                    self._fill(value, name, part, required, indent)
+            problems = check(field, value)
+            if not problems:
+                return value
+            for problem in problems:
+                self._again(problem)
+            names = {problem.partition(":")[0].partition(".")[0] for problem in problems}
+            wanted = [name for name in names if name in field.schema["properties"]] or list(field.schema["properties"])
+
+    def _fill(self, value: dict[str, Any], name: str, part: Field, required: bool, indent: int) -> None:
+        """Ask for one field of a form, until it fits."""
+        margin = "  " * indent
+        if part.shape == "form":
+            self._screen.text(f"{name}{f': {part.title}' if part.title else ''}", indent=indent)
+            value[name] = self._form(part, {}, indent + 1)
+            return
+        if part.options:
+            show_options(self._screen, part.options, indent + 1)
+        hint = _hint_of(part)
+        notes = [hint if hint.isupper() else hint[:1].lower() + hint[1:]]
+        if not required:
+            default = part.schema.get("default")
+            notes.append("optional" if default in (None, [], {}, "") else f"Enter: {answer_words(default)}")
+        about = f" {part.title}," if part.title and part.title.lower() != name.lower() else ""
+        while True:
+            text = self._line(f"{margin}{name} ({about.strip()}{' ' if about else ''}{', '.join(notes)}): ")
+            if not text.strip() and not required:
+                return
+            try:
+                value[name] = read(part, text)
+                return
+            except Unfit as problem:
+                self._again(str(problem), indent)
+
+    # -- a line --------------------------------------------------------------------------------------------------------
+
+    def _line(self, prompt: str) -> str:
+        margin = prompt[: len(prompt) - len(prompt.lstrip())]
+        text = self._screen.ask(f"{margin}{one_line(prompt)} ")
+        words = text.strip().split(None, 1)
+        if words and words[0] == CANCEL:
+            raise Cancelled(words[1] if len(words) > 1 else None)
+        if words == [SKIP] and self._may_skip:
+            raise Skipped
+        return text
+
+    def _again(self, problem: str, indent: int = 1) -> None:
+        self._screen.text(f"Please again: {problem}.", "red", indent=indent)
+
+
+def show_question(screen: Screen, event: Ask, where: str = "") -> None:
+    """What is asked, and what can be chosen."""
+    words = words_of(event)
+    screen.text()
+    screen.text(f"? {words.headline}", "bold yellow")
+    aside = [event.kind, event.runnable_path, *([where] if where else [])]
+    if event.expires_at is not None:
+        aside.append(f"until {moment(event.expires_at)}")
+    audience = None if isinstance(event, ApprovalEvent) else event.audience
+    if audience is not None:
+        aside.append(f"for {', '.join(audience)}")
+    screen.text(" · ".join(aside), "dim", indent=1)
+    for name, text in words.details:
+        screen.text(f"{name}: {text}" if name else text, indent=1)
+    if words.problem is not None:
+        screen.text(f"The answer before did not fit: {words.problem}", "red", indent=1)
+    show_options(screen, options_of(event), indent=1)
+
+
+def show_options(screen: Screen, options: Sequence[Any], indent: int) -> None:
+    """What can be chosen, with numbers where these can be typed."""
+    width = len(str(len(options)))
+    for number, option in enumerate(options, 1):
+        mark = f"{number:>{width}}" if numbered(options) else "-"
+        screen.text(f"{mark} {one_line(str(option))}", indent=indent)
+
+
+def _hint_of(field: Field) -> str:
+    hint = {
+        "yes_no": "Yes or no",
+        "choice": "A number" if numbered(field.options) else "One of them",
+        "choices": "Numbers, with commas between them" if numbered(field.options) else "Some, with commas between them",
+        "list": "Some, with commas between them",
+        "number": "A whole number" if field.schema.get("type") == "integer" else "A number",
+        "text": "Text",
+        "form": "JSON",
+        "json": "JSON",
+    }[field.shape]
+    low, high = field.schema.get("minimum"), field.schema.get("maximum")
+    if low is not None and high is not None:
+        hint += f", {low} to {high}"
+    elif low is not None or high is not None:
+        hint += f", {low} or more" if low is not None else f", {high} or less"
+    form = field.schema.get("format") or (field.schema.get("pattern") if not field.title else None)
+    if form:
+        hint += f", {form}"
+    return hint

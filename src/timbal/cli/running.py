@@ -1,0 +1,280 @@
+"""`timbal run` and `timbal resume`: from the words of a command to a session."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StoreError
+from ..types.approval import Cancel, Principal
+from .answers import understand_given
+from .asking import Asker, Cancelled
+from .errors import USAGE, CliError
+from .fields import Unfit, field_of, loose
+from .locate import Target, load
+from .places import APP_LABEL, give_store, has_own_store, open_to_read, record_of
+from .screen import Screen
+from .session import How, Session
+
+if TYPE_CHECKING:
+    from ..core.facts import Asked
+    from ..runnables.base import Runnable
+    from ..stores.base import RunRecord
+
+
+def run(
+    target: str,
+    params: Sequence[str],
+    prompt: str | None,
+    input: str | None,
+    after: str | None,
+    store: str | None,
+    labels: Sequence[str],
+    by: str | None,
+    roles: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Run a runnable; gives the exit code."""
+    screen = Screen()
+    place = Target(target)
+    runnable = _load(place)
+    own_store = store is None and has_own_store(runnable)
+    kept_in = give_store(runnable, store)
+    arguments = _given(runnable, params, prompt, input)
+    talk = not as_json and screen.interactive and runnable.kind == "Agent" and not arguments
+    if not arguments and runnable.kind == "Agent":
+        if not talk:
+            raise CliError(f"what is {runnable.name} to do?", hint="Give --prompt TEXT, or --prompt - to read stdin.")
+        arguments = _first_message(screen, runnable)
+    elif screen.interactive and not as_json:
+        arguments = _fill_gaps(screen, runnable, arguments)
+    if not arguments and runnable.kind == "Agent":
+        return 0
+    known = place.is_here() and not own_store
+    marks = {**pairs(labels, "--label"), **({APP_LABEL: str(place)} if place.is_here() else {})}
+    if after is not None:
+        arguments = {**arguments, "parent_id": asyncio.run(record_of(kept_in, after)).info.run_id}
+    how = How(str(place), known, _words(store), _person(by, roles), as_json)
+    return Session(runnable, kept_in, screen, how).start(arguments, marks, talk=talk)
+
+
+def resume(
+    run_id: str,
+    target: str | None,
+    answers: Sequence[str],
+    cancel: str | None,
+    store: str | None,
+    by: str | None,
+    roles: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Go on with a run; gives the exit code."""
+    screen = Screen()
+    if target is not None:
+        place = Target(target)
+        runnable = _load(place)
+        own_store = store is None and has_own_store(runnable)
+        kept_in = give_store(runnable, store)
+        record = asyncio.run(_record(kept_in, run_id))
+    else:
+        there = open_to_read(store)
+        if there is None:
+            raise CliError(
+                f"there is no run {run_id}: nothing was kept in this folder yet", hint="--store names a store."
+            )
+        record = asyncio.run(_record(there, run_id))
+        place = _target_of(record)
+        runnable = _load(place)
+        runnable._store = kept_in = there
+        own_store = False
+    info = record.info
+    if (info.runnable, info.runnable_type) != (runnable.name, runnable.kind):
+        raise CliError(
+            f"run {info.run_id} is one of {info.runnable_type} {info.runnable!r}, and {place} is "
+            f"{runnable.kind} {runnable.name!r}",
+            hint="Give the runnable that it was started with.",
+        )
+    given = _answers(record, answers, cancel)
+    if record.runs[-1].status == "running":
+        screen.text(
+            "Another process is at work on this run, or was when it ended. Waiting for it, or taking over.", "dim"
+        )
+    known = target is None or (info.labels.get(APP_LABEL) == str(place) and place.is_here() and not own_store)
+    how = How(str(place), known, _words(store), _person(by, roles), as_json)
+    return Session(runnable, kept_in, screen, how).go_on(info.run_id, given, asked_to_cancel=cancel is not None)
+
+
+def pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """`NAME=VALUE` words as a dict; raises `CliError`."""
+    found = {}
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise CliError(f"{option} {word!r} is not of the form NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def store_of(app: str) -> Any:
+    """The store of the runnable that `app` names."""
+    return give_store(_load(Target(app)), None)
+
+
+# -- the runnable ------------------------------------------------------------------------------------------------------
+
+
+def _load(place: Target) -> Runnable:
+    # What the user's file prints while it is imported is not what was asked for.
+    with redirect_stdout(sys.stderr):
+        return load(place)
+
+
+async def _record(store: Any, run_id: str) -> RunRecord:
+    try:
+        return await record_of(store, run_id)
+    except StoreError as problem:
+        raise CliError(str(problem)) from None
+
+
+def _target_of(record: RunRecord) -> Target:
+    """The runnable that a run was started with, as far as is known."""
+    label = record.info.labels.get(APP_LABEL)
+    if label is not None:
+        place = Target(label)
+        if place.is_here():
+            return place
+    if named := os.environ.get("TIMBAL_RUNNABLE"):
+        return Target(named)
+    if label is not None:
+        what = f"it was started with {label}, which is not in this folder"
+    else:
+        what = "its record does not say where its runnable is"
+    raise CliError(
+        f"run {record.info.run_id} is one of {record.info.runnable!r}, and {what}",
+        hint=f"Say where it is: timbal resume {record.info.run_id[:16]} app.py::{record.info.runnable}",
+    )
+
+
+def _preload(runnable: Runnable) -> None:
+    """Import what its model needs while the person types."""
+    import threading
+
+    from .. import models
+
+    hook = getattr(models, "preload", None)
+    if hook is not None and isinstance(getattr(runnable, "model", None), models.Model):
+        threading.Thread(target=hook, name="timbal-preload", daemon=True).start()
+
+
+# -- the input ---------------------------------------------------------------------------------------------------------
+
+
+def _given(runnable: Runnable, params: Sequence[str], prompt: str | None, input: str | None) -> dict[str, Any]:
+    """The input that the command gives; raises `CliError`."""
+    given: dict[str, Any] = {}
+    if input is not None:
+        value = loose(sys.stdin.read() if input == "-" else input)
+        if not isinstance(value, dict):
+            raise CliError("--input is no JSON object", hint='Give it as in --input \'{"name": "shop"}\'.')
+        given.update(value)
+    if runnable.kind == "Agent":
+        if len(params) == 1 and not params[0].startswith("prompt=") and prompt is None:
+            params, prompt = [], params[0]
+        if prompt is not None:
+            given["prompt"] = sys.stdin.read() if prompt == "-" else prompt
+    elif prompt is not None:
+        raise CliError(f"{runnable.name} is a tool and takes no --prompt", hint="Give its input as NAME=VALUE.")
+    properties = _schema(runnable).get("properties", {})
+    for name, text in pairs(params, "the input").items():
+        known = field_of(properties[name], _schema(runnable)) if name in properties else None
+        given[name] = text if known is not None and known.shape == "text" else loose(text)
+    return given
+
+
+def _schema(runnable: Any) -> dict[str, Any]:
+    schema: dict[str, Any] = runnable.input_schema
+    return schema
+
+
+def _fill_gaps(screen: Screen, runnable: Runnable, given: dict[str, Any]) -> dict[str, Any]:
+    """Ask the person for what a tool needs and was not given."""
+    schema = _schema(runnable)
+    if runnable.kind == "Agent" or given.keys() >= set(schema.get("required", ())):
+        return given
+    wanted = {name: part for name, part in schema["properties"].items() if name in schema["required"]}
+    screen.text(f"{runnable.name} needs:")
+    try:
+        return {**given, **Asker(screen).fill_in(field_of({**schema, "properties": wanted}), given)}
+    except (EOFError, Cancelled):
+        raise KeyboardInterrupt from None
+
+
+def _first_message(screen: Screen, runnable: Any) -> dict[str, Any]:
+    _preload(runnable)
+    screen.text(f"{runnable.name} · {runnable.model.name} · an empty line or Ctrl-D leaves", "dim")
+    try:
+        text = screen.ask("> ").strip()
+    except EOFError:
+        screen.text()
+        text = ""
+    return {"prompt": text} if text else {}
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def _answers(record: RunRecord, given: Sequence[str], cancel: str | None) -> dict[str, Any]:
+    """`--answer` and `--cancel` by full ids; raises `CliError`."""
+    from ..core.facts import Asked
+    from ..core.narrate import asked_event
+
+    asked = {fact.id: fact for fact in record.facts if isinstance(fact, Asked)}
+    found: dict[str, Any] = {}
+    for word in given:
+        id, equals, text = word.partition("=")
+        if not equals:
+            raise CliError(f"--answer {word!r} is not of the form ID=JSON", hint="`timbal pending` shows the ids.")
+        full = _full_id(asked, id)
+        if full in found:
+            raise CliError(f"--answer for {id} is given twice")
+        try:
+            found[full] = understand_given(asked_event(asked[full]), text)
+        except Unfit as problem:
+            raise CliError(f"the answer to {id} does not fit: {problem}", code=1) from None
+    if cancel is not None:
+        found[_full_id(asked, cancel)] = Cancel("cancelled from the command line")
+    return found
+
+
+def _full_id(asked: Mapping[str, Asked], given: str) -> str:
+    found = [id for id in asked if given and id.startswith(given.lower())]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise CliError(f"{given!r} was never asked in this run", hint=_ids(asked), code=1)
+    raise CliError(f"several questions begin with {given!r}", hint=_ids({id: asked[id] for id in found}), code=USAGE)
+
+
+def _ids(asked: Mapping[str, Asked]) -> str:
+    return f"Its questions: {', '.join(f'{id[:12]} ({fact.name})' for id, fact in asked.items())}." if asked else ""
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _words(store: str | None) -> list[str]:
+    return ["--store", store] if store is not None else []
+
+
+def _person(by: str | None, roles: Sequence[str]) -> Principal:
+    if by is None:
+        try:
+            by = getpass.getuser()
+        except (OSError, KeyError):
+            by = "somebody"
+    return Principal(by, list(roles))

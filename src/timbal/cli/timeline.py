@@ -1,0 +1,140 @@
+"""What happened in an execution, from its facts: pure rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, assert_never, get_args
+
+from ..core.facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
+from ..core.ids import ROOT, parent, segment_of
+from ..core.outputs import REPLY
+from ..types.message import load_message
+from ..types.run_status import PAUSED
+
+What = Literal["started", "resumed", "settled", "call", "note", "question", "ended"]
+#: What comes first of two things at the same time.
+_ORDER: tuple[What, ...] = get_args(What)
+
+
+class Entry(NamedTuple):
+    """One thing that happened. Times in Unix milliseconds; `depth` is how deep in calls it lies.
+
+    `by` and `channel` tell who answered; `waited` how long the question was open; `took` how long a call lasted, waits
+    included.
+    """
+
+    at: int
+    what: What
+    depth: int
+    name: str
+    kind: str | None = None
+    status: str | None = None
+    took: int | None = None
+    waited: int | None = None
+    given: Any = None
+    value: Any = None
+    error: str | None = None
+    usage: dict[str, int] | None = None
+    by: dict[str, Any] | None = None
+    channel: str | None = None
+    run_id: str | None = None
+    id: str | None = None
+
+
+def timeline(facts: Sequence[Fact]) -> list[Entry]:
+    """Everything in order of time; a call stands where it first began."""
+    known = _Known(facts)
+    entries = [entry for fact in facts for entry in _entries(fact, known)]
+    return sorted(entries, key=lambda entry: (entry.at, _ORDER.index(entry.what)))
+
+
+class _Known:
+    """What one fact says of another."""
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        self.inputs = _inputs(facts)
+        self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked)}
+        self.returned = {fact.key for fact in facts if isinstance(fact, Returned)}
+        self.began: dict[str, int] = {}
+        for fact in facts:
+            if isinstance(fact, Called):
+                self.began.setdefault(fact.key, fact.at)
+
+
+def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
+    match fact:
+        case Opened():
+            yield Entry(fact.at, "started", 0, fact.name, fact.kind, given=fact.input, by=fact.by, run_id=fact.run_id)
+        case Resumed():
+            yield Entry(fact.at, "resumed", 0, "", run_id=fact.run_id)
+        case Returned():
+            yield _call(fact, known)
+        case Called() if fact.key != ROOT and fact.key not in known.returned and known.began[fact.key] == fact.at:
+            given = known.inputs.get(fact.key)
+            yield Entry(fact.at, "call", _depth(fact.key), fact.name, fact.kind, "open", given=given)
+        case Asked():
+            yield Entry(fact.at, "question", _depth(fact.key), fact.runnable, fact.name, given=fact.payload, id=fact.id)
+        case Settled():
+            question = known.asked[fact.id]
+            yield Entry(
+                fact.at,
+                "settled",
+                _depth(question.key),
+                question.runnable,
+                question.name,
+                fact.state,
+                waited=fact.at - question.at,
+                value=fact.value,
+                by=fact.by,
+                channel=fact.channel,
+                run_id=fact.run_id,
+                id=fact.id,
+            )
+        case Noted():
+            yield Entry(0, "note", _depth(fact.key), "", value=fact.text)
+        case Ended():
+            yield _end(fact)
+        case Called() | Reopened():
+            pass
+        case _:
+            assert_never(fact)
+
+
+def _call(fact: Returned, known: _Known) -> Entry:
+    output = fact.output
+    if fact.kind == "model":
+        output = load_message(fact.output).collect_text() if fact.output is not None else None
+    elif fact.form == REPLY:
+        output = None  # it is the last words of its own model, which are in the line before
+    status = "error" if fact.error is not None else fact.reason if fact.kind != "model" and fact.reason else "success"
+    error = None if fact.error is None else f"{fact.error['type']}: {fact.error['message']}"
+    began = min(fact.t0, known.began.get(fact.key, fact.t0))
+    usage = fact.usage if fact.kind == "model" else None
+    given, took = known.inputs.get(fact.key), fact.t1 - began
+    depth = _depth(fact.key)
+    return Entry(began, "call", depth, fact.name, fact.kind, status, took, None, given, output, error, usage)
+
+
+def _end(fact: Ended) -> Entry:
+    status = "paused" if fact.reason in PAUSED else fact.code
+    if fact.code != "success" and fact.reason and status != "paused":
+        status += f" / {fact.reason}"
+    error = None if fact.error is None else f"{fact.error['type']}: {fact.error['message']}"
+    value = None if fact.form == REPLY else fact.output
+    return Entry(fact.at, "ended", 0, "", None, status, value=value, error=error or fact.message, run_id=fact.run_id)
+
+
+def _inputs(facts: Sequence[Fact]) -> dict[str, dict[str, Any]]:
+    """The arguments of tool calls, by key: they are in the replies that asked for them."""
+    found: dict[str, dict[str, Any]] = {}
+    for fact in facts:
+        if isinstance(fact, Returned) and fact.kind == "model" and fact.output is not None:
+            turn = segment_of(fact.key).removeprefix("m")
+            uses = [part for part in fact.output["content"] if part["type"] == "tool_use"]
+            for index, use in enumerate(uses):
+                found[f"{parent(fact.key)}/t{turn}.{index}"] = use["input"]
+    return found
+
+
+def _depth(key: str) -> int:
+    return key.count("/")

@@ -1,0 +1,121 @@
+"""Questions, values and times in words."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from ..types.approval import CANCEL_TYPE
+from ..types.events import ApprovalEvent, InteractionEvent
+from ..types.message import Message
+from ..types.value import Value
+
+Ask = InteractionEvent | ApprovalEvent
+
+#: What a payload calls the words of its question.
+_HEADLINES = ("question", "action", "prompt", "message", "title", "text")
+
+
+class Words(NamedTuple):
+    """A question as people read it: what is asked, and what else they are shown."""
+
+    headline: str
+    details: list[tuple[str, str]]
+    problem: str | None
+
+
+def words_of(event: Ask) -> Words:
+    """What a person is asked, and what they should know for it."""
+    if isinstance(event, ApprovalEvent):
+        shown = [(name, short(value, 400)) for name, value in event.input.items()]
+        headline = event.prompt or f"Run {event.runnable_name}?"
+        return Words(headline, [*((("", event.description),) if event.description else ()), *shown], None)
+    payload = dict(event.payload)
+    problem = payload.pop("error", None)
+    if event.kind in ("ask_user", "ask_user_multi"):
+        payload.pop("options", None)
+    name = next((name for name in _HEADLINES if isinstance(payload.get(name), str) and payload[name].strip()), None)
+    if name is None:
+        headline = f"{event.runnable_name} asks ({event.kind})"
+    else:
+        headline = payload.pop(name)
+        if event.kind == "confirm" and not headline.rstrip().endswith("?"):
+            headline = f"{headline.rstrip()}?"
+    details = [(name, short(value, 400)) for name, value in payload.items() if value is not None]
+    return Words(headline, details, None if problem is None else short(problem, 400))
+
+
+def short(value: Any, length: int = 60) -> str:
+    """A value in a few words: a text as it is, anything else as JSON, cut off after so many characters."""
+    if isinstance(value, Message):
+        value = value.collect_text()
+    elif isinstance(value, Value):
+        value = value.model_dump(mode="json")
+    text = value if isinstance(value, str) else as_json(value)
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """A value as JSON, for people: what has no JSON form is shown by its name."""
+    return json.dumps(value, ensure_ascii=False, indent=indent, default=_dump)
+
+
+def _dump(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if dump is not None else str(value)
+
+
+def call_words(name: str, given: Any) -> str:
+    """A call as one would write it."""
+    if not isinstance(given, dict):
+        return f"{name}()"
+    return f"{name}({', '.join(f'{key}={as_json(value)}' for key, value in given.items())})"
+
+
+def answer_words(value: Any) -> str:
+    """An answer as a person would say it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict) and value.get("type") == CANCEL_TYPE:
+        return "cancel"
+    return short(value, 200)
+
+
+def who(by: dict[str, Any] | None, channel: str | None = None) -> str:
+    """Who answered, as far as it was recorded."""
+    name = str(by["sub"]) if by and by.get("sub") else "somebody"
+    return f"{name}, by {channel}" if channel else name
+
+
+def took(milliseconds: int) -> str:
+    """A duration, in the two units that say enough."""
+    if milliseconds < 1000:
+        return f"{max(0, milliseconds)} ms"
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    for unit, size, below, smaller in (("min", 60, 3600, "s"), ("h", 3600, 86400, "min"), ("d", 86400, 1e12, "h")):
+        if seconds < below:
+            part = {"s": 1, "min": 60, "h": 3600}[smaller]
+            whole, rest = int(seconds // size), int(seconds % size // part)
+            return f"{whole} {unit} {rest} {smaller}" if rest else f"{whole} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def ago(at: int, now: int) -> str:
+    """How long ago something was."""
+    return f"{took(now - at)} ago" if now - at >= 1000 else "just now"
+
+
+def moment(at: int) -> str:
+    """A time of the clock here."""
+    return datetime.fromtimestamp(at / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def tokens(usage: dict[str, int]) -> str:
+    """How many tokens went in and out, over all models."""
+    sums = [
+        sum(n for what, n in usage.items() if what.endswith(f":{kind}")) for kind in ("input_tokens", "output_tokens")
+    ]
+    return f"{sums[0]} tokens in, {sums[1]} out" if any(sums) else ""
