@@ -13,11 +13,12 @@ from ..core.facts import Ended, Opened
 from ..errors import StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import postgres_queries as queries
+from . import postgres_statements as sql
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
 from .postgres_jobs import Commit, Erase, Settle, Take
 from .postgres_leases import Leases
 from .postgres_readers import Readers
-from .postgres_schema import connect
+from .postgres_schema import check_schema, set_up
 from .postgres_session import Cut, Session, read_url
 from .postgres_writer import Writer
 from .waiting import wait
@@ -64,31 +65,28 @@ class PostgresStore(BaseStore):
         self._pid = os.getpid()
         target, synchronous = self._target, self._synchronous
 
-        def session() -> Session:
-            return connect(target, synchronous)
+        def write() -> Session:
+            return _ready(Session(target), check_schema, lambda one: set_up(one, synchronous, sql.FIRST))
 
-        writing, reading = self._first_sessions(session)
-        self._leases = Leases(self._lease_ms)
-        self._writer = Writer(writing, session, self._leases, self._patience)
-        self._readers = Readers(reading, session, self._connections - 1, self._patience)
-        self._finalizer = weakref.finalize(self, _close, self._writer, self._readers)
-        self._finalizer.atexit = False
+        def read() -> Session:
+            return _ready(Session(target), lambda one: set_up(one, synchronous, queries.FIRST))
 
-    def _first_sessions(self, session: Callable[[], Session]) -> tuple[Session, Session]:
         with ThreadPoolExecutor(1) as beside:
-            second = beside.submit(session)
             try:
-                first = session()
+                writing = _ready(Session(target), check_schema)
+                reader = beside.submit(read)
+                _ready(writing, lambda one: set_up(one, synchronous, sql.FIRST))
+                reading = reader.result()
             except Cut as cut:
                 raise StoreError(
-                    f"{self._target.label} does not answer: {cut}: check that it runs, and the address, user and "
-                    "password in the URL"
+                    f"{target.label} does not answer: {cut}: check that it runs, and the address, user and password in "
+                    "the URL"
                 ) from cut
-            try:
-                return first, second.result()
-            except Cut as cut:
-                first.close()
-                raise StoreError(f"{self._target.label} gives no second connection: {cut}") from cut
+        self._leases = Leases(self._lease_ms)
+        self._writer = Writer(writing, write, self._leases, self._patience)
+        self._readers = Readers(reading, read, self._connections - 1, self._patience)
+        self._finalizer = weakref.finalize(self, _close, self._writer, self._readers)
+        self._finalizer.atexit = False
 
     def _here(self) -> None:
         """After a fork: connections and threads of our own. The parent's are left alone."""
@@ -182,3 +180,14 @@ class PostgresStore(BaseStore):
 def _close(writer: Writer, readers: Readers) -> None:
     writer.close()
     readers.close()
+
+
+def _ready(session: Session, *steps: Callable[[Session], object]) -> Session:
+    """The session after these steps; closed where one fails."""
+    try:
+        for step in steps:
+            step(session)
+    except BaseException:
+        session.close()
+        raise
+    return session

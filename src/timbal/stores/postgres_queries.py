@@ -66,6 +66,10 @@ _RUNS_OF = Statement(
 )
 
 
+#: What a call in a new process asks for first.
+FIRST = (_INFO, _RECORDS)
+
+
 def stored(session: Session, run_id: str) -> tuple[tuple[Any, ...], list[bytes | str]] | None:
     """An execution's run, fence, whether its lease lasts, holder and newest run; and its records."""
     infos, rows = session.run([Ask(_INFO, (run_id,)), Ask(_RECORDS, (run_id,))])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import StoreError
-from .postgres_session import Refused, Session, Target
+from .postgres_session import Refused, Session, Statement
 
 #: Files `postgres_<version>.sql` bring a schema from the version before.
 VERSION = 1
@@ -24,7 +25,7 @@ _LOOK = """
 """
 
 
-def prepare(session: Session) -> None:
+def check_schema(session: Session) -> None:
     """Make sure that the schema is there, ours and of our version; raises `StoreError`, and nothing was touched."""
     if _version(session) != VERSION:
         _migrate(session)
@@ -88,25 +89,21 @@ def _migrate(session: Session) -> None:
         raise
 
 
-def connect(target: Target, synchronous: str) -> Session:
-    """A session that is ready for the statements of a store; raises `Cut` and `StoreError`."""
-    session = Session(target)
-    try:
-        prepare(session)
-        session.script(
-            f'SET search_path TO "{target.schema}"; LISTEN "{target.schema}";'
-            "SET default_transaction_isolation TO 'read committed'; SET lock_timeout TO '10s';"
-            "SET idle_in_transaction_session_timeout TO '10s'; SET jit TO off;"
-            "SET plan_cache_mode TO force_generic_plan; SET client_min_messages TO error;" + _SYNCHRONOUS[synchronous]
-        )
-    except BaseException:
-        session.close()
-        raise
-    return session
-
-
 #: `full` keeps what the server is set to (replicas included), unless that is to report commits before they are durable.
 _SYNCHRONOUS = {
-    "full": "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
-    "normal": "SET synchronous_commit TO off",
+    "full": "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';",
+    "normal": "SET synchronous_commit TO off;",
 }
+
+
+def set_up(session: Session, synchronous: str, statements: Sequence[Statement]) -> Session:
+    """Make a session ready for a store's work; `statements` are planned now, not when first used."""
+    schema = session.target.schema
+    session.script(
+        f'SET search_path TO "{schema}"; LISTEN "{schema}";'
+        "SET default_transaction_isolation TO 'read committed'; SET lock_timeout TO '10s';"
+        "SET idle_in_transaction_session_timeout TO '10s'; SET jit TO off; SET client_min_messages TO error;"
+        "SET plan_cache_mode TO force_generic_plan;" + _SYNCHRONOUS[synchronous]
+    )
+    session.prepare(statements)
+    return session

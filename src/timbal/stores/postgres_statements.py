@@ -200,3 +200,6 @@ ERASE = Statement(
     """,
     (str, str),
 )
+
+#: What a call in a new process asks for first.
+FIRST = (OPEN, COMMIT, LOCK, SETTLE)

@@ -47,7 +47,7 @@ class Writer:
         self._ear.setblocking(False)
         self._rung = threading.Lock()
         self._closed = False
-        self._beat_at = 0.0
+        self._beat_at: float | None = None
         self._wake_at = 0.0
         self._thread = threading.Thread(target=self._run, name="timbal-postgres", daemon=True)
         self._thread.start()
@@ -138,15 +138,16 @@ class Writer:
         """Keep leases alive, and wake those who have waited for long; gives the seconds until the next look."""
         now = time.monotonic()
         living = self._leases.living()
-        if living and now >= self._beat_at:
-            self._beat_at = now + self._leases.milliseconds / 3000
-            self._beat()
+        if not living or self._beat_at is None or now >= self._beat_at:
+            if living and self._beat_at is not None:
+                self._beat()
+            self._beat_at = now + self._leases.milliseconds / 3000 if living else None
         if self._waiters and now >= self._wake_at:
             self._wake_at = now + WAKE_SECONDS
             for run in list(self._waiters):
                 self._changed(run)
-        times = [self._beat_at] * bool(living) + [self._wake_at] * bool(self._waiters)
-        return max(0.0, min(times) - now) if times else 3600.0
+        times = [self._beat_at or now + 3600.0, self._wake_at if self._waiters else now + 3600.0]
+        return max(0.0, min(times) - now)
 
     def _beat(self) -> None:
         held = {one.run: one for one in self._leases.living()}
@@ -157,7 +158,6 @@ class Writer:
             (rows,) = session.run([Ask(BEAT, (self._leases.milliseconds, runs, fences))])
         except Cut:
             self._drop()
-            self._beat_at = time.monotonic() + BACKOFF_SECONDS[1]
             return
         except StoreError:  # the next commit says so to somebody who can act on it
             return
