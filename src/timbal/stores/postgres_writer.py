@@ -94,6 +94,7 @@ class Writer:
     def _run(self) -> None:
         try:
             while not self._closed or self._jobs:
+                self._listen()
                 if not self._jobs:
                     self._sleep(self._tick())
                 if batch := [self._jobs.popleft() for _ in range(min(len(self._jobs), MAX_BATCH))]:
@@ -112,16 +113,14 @@ class Writer:
         poll.register(self._ear, select.POLLIN)
         if self._session is not None:
             poll.register(self._session.fileno(), select.POLLIN)
-        ready = {fd for fd, _ in poll.poll(seconds * 1000)}
-        if self._ear.fileno() in ready:
+        if self._ear.fileno() in (fd for fd, _ in poll.poll(seconds * 1000)):
             self._ear.recv(64)
             self._rung.release()
-        if self._session is not None and self._session.fileno() in ready:
-            self._listen(self._session)
 
-    def _listen(self, session: Session) -> None:
+    def _listen(self) -> None:
+        """What other sessions, or jobs of ours, have said."""
         try:
-            heard = session.told()
+            heard = self._session.told() if self._session is not None else []
         except Cut:
             self._drop()
             return

@@ -22,7 +22,7 @@ from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
 from .sqlite_queries import SHIFT, TOP
 from .waiting import wait
-from .worker import BUSY_SECONDS, Undo, Worker
+from .worker import AWAKE_SECONDS, BUSY_SECONDS, Undo, Worker
 
 T = TypeVar("T")
 
@@ -73,7 +73,8 @@ class SqliteStore(BaseStore):
     def _open_worker(self) -> None:
         self._pid = os.getpid()
         self._desk = _Desk(self.path, self._synchronous, self._lease_ms)
-        self._worker = Worker(self._desk.connect(), self._desk.check_file, self._desk.tick, self._desk.explain)
+        awake = min(AWAKE_SECONDS, self._lease_ms / 6000)
+        self._worker = Worker(self._desk.connect(), self._desk.check_file, self._desk.tick, self._desk.explain, awake)
         self._finalizer = weakref.finalize(self, self._worker.close)
         self._finalizer.atexit = False
 
@@ -286,8 +287,8 @@ class _Desk:
 
     def _check_lease(self, db: sqlite3.Connection, lease: Lease) -> str | None:
         """The reason when the holder is asked to stop; raises `LeaseLost`."""
-        row = db.execute("SELECT fence, stop FROM executions WHERE id = ?", (lease.ref,)).fetchone()
-        if row is None or row[0] != lease.fence:
+        row = db.execute("SELECT fence, stop, holder FROM executions WHERE id = ?", (lease.ref,)).fetchone()
+        if row is None or row[0] != lease.fence or row[2] != self._holder:
             self._lost(lease)
         stop: str | None = row[1]
         return stop
@@ -299,8 +300,9 @@ class _Desk:
 
     def _give_back(self, db: sqlite3.Connection, lease: Lease, ended: Ended) -> None:
         kept = db.execute(
-            "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ? AND fence = ?",
-            (lease.ref, lease.fence),
+            "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ? AND fence = ?"
+            " AND holder = ?",
+            (lease.ref, lease.fence, self._holder),
         ).rowcount
         if not kept:
             self._lost(lease)
@@ -453,7 +455,7 @@ class _Desk:
                 self._look(db)
         if self._waiters:
             return POLL_SECONDS
-        return WATCH_SECONDS if self._leases else IDLE_SECONDS
+        return min(WATCH_SECONDS, self._lease_ms / 3000) if self._leases else IDLE_SECONDS
 
     def _beat(self, db: sqlite3.Connection) -> None:
         self._leases = {ref: lease for ref, lease in self._leases.items() if lease.alive()}
