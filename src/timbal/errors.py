@@ -61,6 +61,14 @@ class RunNotFound(StoreError, LookupError):
     """The store knows no such run."""
 
 
+class RunErased(RunNotFound):
+    """The run was erased; `.erased_at` says when, in Unix milliseconds."""
+
+    def __init__(self, message: str, erased_at: int) -> None:
+        self.erased_at = erased_at
+        super().__init__(message)
+
+
 class RunExists(StoreError):
     """The `run_id` is in use, by a run with another input."""
 

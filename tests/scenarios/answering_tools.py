@@ -40,9 +40,9 @@ class Answerer:
 
 
 @contextmanager
-def answerers(count: int, store: Path, log: FileLines, runnable: str) -> Iterator[list[Answerer]]:
+def answerers(count: int, url: str, log: FileLines, runnable: str) -> Iterator[list[Answerer]]:
     """So many processes, started side by side and gone at the end."""
-    command = [sys.executable, "-m", "tests.scenarios.programs.answerer", str(store), str(log._path), runnable]
+    command = [sys.executable, "-m", "tests.scenarios.programs.answerer", url, str(log._path), runnable]
     pipe = subprocess.PIPE
     with ExitStack() as stack:
         started = [

@@ -6,24 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from timbal.stores import MemoryStore, SqliteStore
+from tests.stores.urls import store_at
 from timbal.stores.base import BaseStore
 
 
 class World:
-    """One place where runs are kept. `path` is its file, or `None` for a store in memory."""
+    """One place where runs are kept, named by `url`."""
 
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
+    def __init__(self, url: str) -> None:
+        self.url = url
         self._opened: list[BaseStore] = []
         self.store: BaseStore = self.cold()
 
     def cold(self) -> BaseStore:
         """A store object that has seen nothing, on the same data; a store in memory has one object per process."""
-        if self.path is None:
-            self._opened = self._opened or [MemoryStore()]
+        if self.url == "memory://" and self._opened:
             return self._opened[0]
-        self._opened.append(SqliteStore(self.path, synchronous="normal"))
+        self._opened.append(store_at(self.url))
         return self._opened[-1]
 
     async def aclose(self) -> None:
@@ -31,19 +30,23 @@ class World:
             await store.aclose()
 
 
-def _world(path: Path | None) -> Iterator[World]:
-    world = World(path)
+def _world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_schema_url")
+    else:
+        url = f"sqlite:///{tmp_path / 'runs.db'}" if request.param == "sqlite" else "memory://"
+    world = World(url)
     yield world
     asyncio.run(world.aclose())
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """A place for runs, in memory and in a file."""
-    yield from _world(tmp_path / "runs.db" if request.param == "sqlite" else None)
+    """A place for runs, on each kind of store."""
+    yield from _world(request, tmp_path)
 
 
-@pytest.fixture
-def shared_world(tmp_path: Path) -> Iterator[World]:
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A place for runs that other processes can open, too."""
-    yield from _world(tmp_path / "runs.db")
+    yield from _world(request, tmp_path)

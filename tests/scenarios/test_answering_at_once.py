@@ -80,8 +80,7 @@ def test_s15_fifty_equal_answers_from_five_processes_have_one_winner_and_one_eff
 ) -> None:
     log = FileLines(tmp_path / "log")
     paused = house.order(shared_world.store, log).run_sync()
-    assert shared_world.path is not None
-    with answerers(5, shared_world.path, log, "order") as five:
+    with answerers(5, shared_world.url, log, "order") as five:
         for one in five:
             one.resume(paused.run_id, answers(paused, {"pay?": "yes"}), times=10)
         outs = [out for one in five for out in one.outputs()]
@@ -116,8 +115,7 @@ def test_s16_of_different_answers_from_five_processes_one_wins_and_the_others_le
 ) -> None:
     log = FileLines(tmp_path / "log")
     paused = house.order(shared_world.store, log).run_sync()
-    assert shared_world.path is not None
-    with answerers(5, shared_world.path, log, "order") as five:
+    with answerers(5, shared_world.url, log, "order") as five:
         for i, one in enumerate(five):
             one.resume(paused.run_id, answers(paused, {"pay?": f"value {i}"}), times=10)
         outs = {f"value {i}": one.outputs() for i, one in enumerate(five)}
@@ -214,9 +212,8 @@ def test_s21_an_answer_from_another_process_while_the_first_ones_tool_still_runs
 ) -> None:
     log = FileLines(tmp_path / "log")
     paused = house.four(shared_world.store, log).run_sync("go")
-    assert shared_world.path is not None
 
-    with answerers(2, shared_world.path, log, "four") as (one, other):
+    with answerers(2, shared_world.url, log, "four") as (one, other):
         one.resume(paused.run_id, answers(paused, {"c": 3}), gate=True)
         one.expect("entered")
         other.resume(paused.run_id, answers(paused, {"a": 1}))
@@ -226,7 +223,7 @@ def test_s21_an_answer_from_another_process_while_the_first_ones_tool_still_runs
         outs = [*one.outputs(), *other.outputs()]
     assert [out["status"]["reason"] for out in outs] == ["input_required"] * 2
     assert Counter(log.all()) == {"model 0": 1, "inquired a": 1, "inquired c": 1}
-    with answerers(1, shared_world.path, log, "four") as (third,):
+    with answerers(1, shared_world.url, log, "four") as (third,):
         third.resume(paused.run_id, answers(paused, {"d": 4, "b": 2}))
         (done,) = third.outputs()
     assert done["output"]["content"][0]["text"] == "a=1 b=2 c=3 d=4"

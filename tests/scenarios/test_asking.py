@@ -66,11 +66,11 @@ async def test_s1_three_questions_take_three_resumes_that_bring_only_the_newest_
 
 
 def test_s1_three_questions_take_three_resumes_each_in_a_process_of_its_own(shared_world: World) -> None:
-    heard, output = in_another_process("three_questions", shared_world.path, item="socks")
+    heard, output = in_another_process("three_questions", shared_world.url, item="socks")
     for answer in ("small", "red", True):
         assert stands(output) == PAUSED
         events, output = in_another_process(
-            "three_questions", shared_world.path, parent_id=output.run_id, resume=answers(output, answer)
+            "three_questions", shared_world.url, parent_id=output.run_id, resume=answers(output, answer)
         )
         heard += events
     assert (stands(output), output.output) == (DONE, "socks, small, red, True")
@@ -158,11 +158,11 @@ async def test_s3_a_payload_with_the_time_of_day_and_a_fresh_id_can_be_resumed_c
 
 
 def test_s3_a_payload_with_the_time_of_day_can_be_resumed_in_another_process(shared_world: World) -> None:
-    heard, output = in_another_process("time_of_day", shared_world.path)
+    heard, output = in_another_process("time_of_day", shared_world.url)
     for answer in ("one", "two"):
         assert stands(output) == PAUSED
         events, output = in_another_process(
-            "time_of_day", shared_world.path, parent_id=output.run_id, resume=answers(output, answer)
+            "time_of_day", shared_world.url, parent_id=output.run_id, resume=answers(output, answer)
         )
         heard += events
     assert (stands(output), output.output) == (DONE, ["one", "two"])

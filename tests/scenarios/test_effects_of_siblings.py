@@ -237,10 +237,9 @@ def test_s13_answers_in_reverse_order_each_in_a_new_process_make_each_call_once(
 ) -> None:
     log = FileLines(tmp_path / "log")
     paused = house.branches(shared_world.store, log).run_sync("go")
-    assert shared_world.path is not None
     outs = []
     for branch, value in (("right", 2), ("left", 1)):
-        with answerers(1, shared_world.path, log, "branches") as (process,):
+        with answerers(1, shared_world.url, log, "branches") as (process,):
             process.resume(paused.run_id, answers(paused, {branch: value}))
             outs += process.outputs()
     assert [out["status"]["code"] for out in outs] == ["cancelled", "success"]

@@ -184,9 +184,9 @@ async def test_s48_an_input_that_does_not_fit_leaves_the_id_free(world: World) -
 
 def test_s48_a_start_sent_again_from_another_process_gets_the_same_question(shared_world: World) -> None:
     run_id = uuid4().hex
-    events, first = in_another_process("three_questions", shared_world.path, item="socks", run_id=run_id)
-    more, again = in_another_process("three_questions", shared_world.path, item="socks", run_id=run_id)
+    events, first = in_another_process("three_questions", shared_world.url, item="socks", run_id=run_id)
+    more, again = in_another_process("three_questions", shared_world.url, item="socks", run_id=run_id)
     assert (len(asked(events)), asked(more), again.run_id) == (1, [], run_id)
     assert (stands(again), ids(again)) == (PAUSED, ids(first))
-    _, refused = in_another_process("three_questions", shared_world.path, item="hats", run_id=run_id)
+    _, refused = in_another_process("three_questions", shared_world.url, item="hats", run_id=run_id)
     assert stands(refused) == REFUSED

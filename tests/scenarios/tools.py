@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.stores.urls import store_at
 from timbal import Tool
-from timbal.stores import SqliteStore
 from timbal.stores.base import BaseStore
 from timbal.testing import TestModel
 from timbal.types.content import ToolResultContent, ToolUseContent
@@ -135,10 +135,9 @@ def output_text(output: OutputEvent) -> str:
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 
-def in_another_process(program: str, path: Path | None, **call: Any) -> tuple[list[Event], OutputEvent]:
-    """Run a program of `programs/` with the store at `path` and this call; gives its events and OUTPUT."""
-    assert path is not None
-    command = [sys.executable, "-m", f"tests.scenarios.programs.{program}", str(path)]
+def in_another_process(program: str, url: str, **call: Any) -> tuple[list[Event], OutputEvent]:
+    """Run a program of `programs/` with the store at `url` and this call; gives its events and OUTPUT."""
+    command = [sys.executable, "-m", f"tests.scenarios.programs.{program}", url]
     done = subprocess.run(command, cwd=ROOT, input=json.dumps(call), capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     events = [validate_event(line) for line in done.stdout.splitlines()]
@@ -149,10 +148,10 @@ def in_another_process(program: str, path: Path | None, **call: Any) -> tuple[li
 
 def play(handler: Callable[..., Any]) -> None:
     """What a program does: run the call that comes on stdin, and write its events."""
-    path, call = sys.argv[1], json.load(sys.stdin)
+    url, call = sys.argv[1], json.load(sys.stdin)
 
     async def main() -> None:
-        async with SqliteStore(path) as store:
+        async with store_at(url) as store:
             runnable = tool_of(handler, store=store)
             async for event in runnable(**call):
                 print(event.model_dump_json())

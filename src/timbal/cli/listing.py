@@ -39,7 +39,7 @@ def pending(
     """List open questions."""
     screen = Screen()
     wanted, most = pairs(labels, "--label"), _number(limit)
-    page = _ask(screen, url, app, lambda store: store.pending(runnable, kind, wanted, after, most))
+    page = _ask(screen, url, app, lambda store: store.pending(runnable, kind, wanted, after=after, limit=most))
     if json:
         _print_json(screen, page, _pending_json)
         return DONE
@@ -68,7 +68,7 @@ def runs(
         raise CliError(f"--status is one of {', '.join(STATUSES)}, not {status!r}")
     screen = Screen()
     wanted, most = pairs(labels, "--label"), _number(limit)
-    page = _ask(screen, url, app, lambda store: store.runs(status, runnable, wanted, after, most))
+    page = _ask(screen, url, app, lambda store: store.runs(status, runnable, wanted, after=after, limit=most))
     if json:
         _print_json(screen, page, lambda info: info._asdict())
         return DONE

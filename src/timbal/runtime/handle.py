@@ -15,7 +15,7 @@ from ..types.json_value import json_value
 from .call import nested
 from .drive import cancel, drive
 from .eager import start
-from .run import Run, new_id
+from .run import Run, Stopped, new_id
 from .stream import EventStream
 
 if TYPE_CHECKING:
@@ -131,11 +131,11 @@ class RunHandle:
             raise RuntimeError(f"{self._runnable.name} can't be called in {scope.name}; call it in a handler")
 
     def begun(self, run: Run) -> None:
-        """The run has its lease; a stop that came before takes effect now."""
+        """The run has its lease; a stop that came before takes effect now: nothing is cancelled, since nothing runs."""
         self._run = run
         if self._stop is not None:
             reason, final = self._stop
-            run.stop(reason, final=final)
+            run.stop_with(Stopped(reason, final=final))
 
     async def _end(self, reason: str | None, *, final: bool) -> None:
         if self._stream.closed:

@@ -32,9 +32,9 @@ def __getattr__(name: str) -> Any:
 
 
 def open_store(store: Any) -> Any:
-    """A store from its URL (`memory://`, `sqlite:///runs.db`), the same object for the same URL; a store as it is.
+    """A store from its URL (`memory://`, `sqlite:///runs.db`, `postgresql://user@host/database`); a store as it is.
 
-    Raises `ValueError` for a URL of no known kind.
+    The same object for the same URL. Raises `ValueError` for a URL of no known kind.
     """
     if not isinstance(store, str):
         if not hasattr(store, "commit"):
@@ -44,16 +44,23 @@ def open_store(store: Any) -> Any:
         return store
     if check_url(store) == "memory://":
         return _memory()
+    if store.startswith(_POSTGRES):
+        return _postgres(store, os.getpid())
     return _sqlite(os.path.abspath(store.partition(":///")[2]), os.getpid())
+
+
+_POSTGRES = ("postgresql://", "postgres://")
 
 
 def check_url(url: str) -> str:
     """The URL, if it names a kind of store; raises `ValueError`."""
     scheme, _, path = url.partition(":///")
-    if url == "memory://" or (scheme == "sqlite" and path):
+    if url == "memory://" or url.startswith(_POSTGRES) or (scheme == "sqlite" and path):
         return url
+    shown = url if "@" not in url and "password" not in url else f"{url.partition(':')[0]}:..."
     raise ValueError(
-        f"a store URL is 'sqlite:///<file>' (four slashes for an absolute path) or 'memory://', not {url!r}"
+        "a store URL is 'sqlite:///<file>' (four slashes for an absolute path), "
+        f"'postgresql://<user>:<password>@<host>/<database>' or 'memory://', not {shown!r}"
     )
 
 
@@ -74,3 +81,10 @@ def _sqlite(path: str, pid: int) -> BaseStore:
     from .sqlite import SqliteStore
 
     return SqliteStore(path)
+
+
+@cache
+def _postgres(url: str, pid: int) -> BaseStore:
+    from .postgres import PostgresStore
+
+    return PostgresStore(url)

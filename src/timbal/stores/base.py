@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from ..core.answers import Claimed, Refuse, plan, receipts
 from ..core.codec import decode
@@ -14,7 +16,7 @@ from ..core.facts import Asked, Ended, Opened, Settled
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event
 from ..core.schema_check import check_against
-from ..errors import ResumeRejected, RunNotFound
+from ..errors import ResumeRejected, RunErased, RunNotFound
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from ..types.approval import Principal
 from ..types.events import InteractionEvent
@@ -22,6 +24,7 @@ from ..types.message import Message
 from .waiting import wait
 
 T = TypeVar("T")
+Age: TypeAlias = "float | timedelta"
 
 #: How long a lease lasts without a sign of life, in seconds (contract section 7).
 LEASE_SECONDS = 30.0
@@ -35,7 +38,10 @@ class Page(NamedTuple, Generic[T]):
 
 
 class RunInfo(NamedTuple):
-    """What is known of a run. Times in Unix milliseconds; `status` is `running` until the run has ended or paused."""
+    """What is known of a run. Times in Unix milliseconds; `status` is `running` until the run has ended or paused.
+
+    Of an erased run, `t1` is when it was erased.
+    """
 
     run_id: str
     execution_id: str
@@ -49,6 +55,36 @@ class RunInfo(NamedTuple):
     t1: int | None
 
 
+class Where(NamedTuple):
+    """Which runs or items; `None` and no labels mean any. `since` and `until` are Unix milliseconds, both included."""
+
+    runnable: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    labels: Mapping[str, str] = MappingProxyType({})
+    since: int | None = None
+    until: int | None = None
+
+
+class Slice(NamedTuple):
+    """Which part of what was found: the first `limit` of those after the position `after`."""
+
+    after: str | None
+    newest_first: bool
+    limit: int
+
+
+class Found(NamedTuple):
+    """A question as a store finds it: its position, its `Asked` fact, and its `Settled` fact once it has one."""
+
+    position: str
+    run_id: str
+    labels: dict[str, str]
+    runnable: str
+    body: bytes | str
+    settled: bytes | str | None
+
+
 class PendingItem(NamedTuple):
     """An open item of the inbox: `event` is what the run emitted, `run_id` the run to resume."""
 
@@ -59,6 +95,29 @@ class PendingItem(NamedTuple):
     labels: dict[str, str]
     asked_at: int
     expires_at: int | None
+    event: InteractionEvent
+
+
+class SettledItem(NamedTuple):
+    """What became of an item: who settled it, when, with what, and by which channel.
+
+    `state`: `answered | cancelled | expired | superseded`; `value`: the answer, or why it was cancelled; `by`: the
+    `Principal`, where one was given; `channel`: where the answer came in, where that was said; `settled_by_run_id`: the
+    run that brought it, `None` for `store.answer`.
+    """
+
+    id: str
+    run_id: str
+    kind: str
+    runnable: str
+    labels: dict[str, str]
+    asked_at: int
+    settled_at: int
+    state: str
+    value: Any
+    by: dict[str, Any] | None
+    channel: str | None
+    settled_by_run_id: str | None
     event: InteractionEvent
 
 
@@ -100,17 +159,22 @@ class BaseStore(ABC):
     @abstractmethod
     def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]: ...
     @abstractmethod
-    def _open_questions(
-        self, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
-    ) -> Future[list[tuple[str, str, dict[str, str], str, bytes | str]]]: ...
+    def _questions(self, where: Where, page: Slice, *, settled: bool) -> Future[list[Found]]:
+        """Open questions by when they were asked; or settled ones by when they were settled."""
+        ...
+
     @abstractmethod
-    def _list_runs(
-        self, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
-    ) -> Future[list[RunInfo]]: ...
+    def _list_runs(self, where: Where, page: Slice) -> Future[list[RunInfo]]:
+        """Runs by when they began, then by id."""
+        ...
+
     @abstractmethod
     def _runs_of(self, run_id: str) -> Future[list[RunInfo]]: ...
     @abstractmethod
-    def _erase(self, run_id: str) -> Future[bool]: ...
+    def _erase(self, run_id: str) -> Future[bool]:
+        """Remove what was recorded; the runs stay, with the status `erased`. Gives whether there was such a run."""
+        ...
+
     @abstractmethod
     async def aclose(self) -> None:
         """Let go of files and threads; what is committed stays."""
@@ -128,30 +192,75 @@ class BaseStore(ABC):
         runnable: str | None = None,
         kind: str | None = None,
         labels: Mapping[str, str] | None = None,
+        *,
+        older_than: Age | None = None,
+        newer_than: Age | None = None,
+        newest_first: bool = False,
         after: str | None = None,
         limit: int = 100,
     ) -> Page[PendingItem]:
-        """Open items across runs, oldest first, `limit` at a time."""
-        rows = await wait(self._open_questions(runnable, kind, labels or {}, after, limit + 1))
-        items = [_item(*row) for row in rows[:limit]]
-        return Page(items, rows[limit - 1][0] if len(rows) > limit else None)
+        """Open items across runs, oldest first, `limit` at a time. Ages since they were asked, in seconds.
+
+        `runnable` is the one that was called from outside; `labels` are those of its run, and all of them must fit.
+        Pages show each item once, however many are settled or asked between them.
+        """
+        where = _where(runnable, kind, None, labels, older_than, newer_than)
+        return await self._page(where, after, newest_first, limit, _pending_item, settled=False)
+
+    async def settled(
+        self,
+        runnable: str | None = None,
+        kind: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        *,
+        older_than: Age | None = None,
+        newer_than: Age | None = None,
+        newest_first: bool = True,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page[SettledItem]:
+        """What became of items, the last settled first; otherwise as `pending`. Ages since they were settled."""
+        where = _where(runnable, kind, None, labels, older_than, newer_than)
+        return await self._page(where, after, newest_first, limit, _settled_item, settled=True)
+
+    async def _page(
+        self,
+        where: Where,
+        after: str | None,
+        newest_first: bool,
+        limit: int,
+        item: Callable[[Found], T],
+        *,
+        settled: bool,
+    ) -> Page[T]:
+        rows = await wait(self._questions(where, _slice(after, newest_first, limit), settled=settled))
+        return Page([item(row) for row in rows[:limit]], rows[limit - 1].position if len(rows) > limit else None)
 
     async def runs(
         self,
         status: str | None = None,
         runnable: str | None = None,
         labels: Mapping[str, str] | None = None,
+        *,
+        older_than: Age | None = None,
+        newer_than: Age | None = None,
+        newest_first: bool = True,
         after: str | None = None,
         limit: int = 100,
     ) -> Page[RunInfo]:
-        """Runs, newest first. `status`: `running | paused | success | error | cancelled`."""
-        rows = await wait(self._list_runs(status, runnable, labels or {}, after, limit + 1))
-        return Page(rows[:limit], rows[limit - 1].run_id if len(rows) > limit else None)
+        """Runs, newest first; otherwise as `pending`. Ages since they began.
+
+        `status`: `running | paused | success | error | cancelled | erased`.
+        """
+        where = _where(runnable, None, status, labels, older_than, newer_than)
+        rows = await wait(self._list_runs(where, _slice(after, newest_first, limit)))
+        more = len(rows) > limit
+        return Page(rows[:limit], f"{rows[limit - 1].t0}.{rows[limit - 1].run_id}" if more else None)
 
     async def get(self, run_id: str) -> RunRecord:
-        """A run and what its execution recorded; raises `RunNotFound`."""
-        infos = await wait(self._runs_of(run_id))
+        """A run and what its execution recorded; raises `RunNotFound`, or `RunErased`."""
         stored = await self._stored(run_id)
+        infos = await wait(self._runs_of(run_id))
         facts = [fact for record in stored.records for fact in decode(record)]
         return RunRecord(next(i for i in infos if i.run_id == run_id), infos, facts)
 
@@ -161,7 +270,7 @@ class BaseStore(ABC):
 
         records = await wait(self.history(run_id))
         if not records:
-            raise RunNotFound(f"there is no run {run_id} in this store")
+            raise await self._absence(run_id)
         ledgers = [Ledger.of(f for r in one for f in decode(r)) for one in records]
         return [m for ledger in ledgers for m in transcript(ledger)]
 
@@ -196,19 +305,97 @@ class BaseStore(ABC):
             return receipts(ledger, answers, {fact.id: fact for fact in facts})
 
     async def erase(self, run_id: str) -> None:
-        """Remove what the execution of this run recorded, for good; raises `RunNotFound`."""
+        """Remove what the execution of this run recorded, its answers and labels, for good; raises `RunNotFound`.
+
+        A tombstone stays: its runs with their ids, runnable and times, status `erased`, so that nothing comes back
+        under these ids. A run at work loses its lease. Other turns of its conversation are executions of their own.
+        """
         if not await wait(self._erase(run_id)):
             raise RunNotFound(f"there is no run {run_id} in this store")
 
     async def _stored(self, run_id: str) -> Stored:
         stored = await wait(self.load(run_id))
         if stored is None:
-            raise RunNotFound(f"there is no run {run_id} in this store")
+            raise await self._absence(run_id)
         return stored
 
+    async def _absence(self, run_id: str) -> RunNotFound:
+        """Why nothing of this run can be given."""
+        for info in await wait(self._runs_of(run_id)):
+            if info.run_id == run_id and info.status == "erased":
+                return RunErased(f"run {run_id} was erased; only its id and times are kept", erased_at=info.t1 or 0)
+        return RunNotFound(f"there is no run {run_id} in this store")
 
-def _item(cursor: str, run_id: str, labels: dict[str, str], runnable: str, body: bytes | str) -> PendingItem:
-    (asked,) = decode(body)
+
+def _where(
+    runnable: str | None,
+    kind: str | None,
+    status: str | None,
+    labels: Mapping[str, str] | None,
+    older_than: Age | None,
+    newer_than: Age | None,
+) -> Where:
+    now = time.time_ns() // 1_000_000
+    return Where(
+        runnable,
+        kind,
+        status,
+        labels or {},
+        None if newer_than is None else now - _milliseconds(newer_than),
+        None if older_than is None else now - _milliseconds(older_than),
+    )
+
+
+def _milliseconds(age: Age) -> int:
+    return int((age.total_seconds() if isinstance(age, timedelta) else age) * 1000)
+
+
+def _slice(after: str | None, newest_first: bool, limit: int) -> Slice:
+    """The page, and one more: it tells whether there are more."""
+    if limit < 1:
+        raise ValueError(f"limit is at least 1, not {limit!r}")
+    if after is not None:
+        position(after, str)
+    return Slice(after, newest_first, limit + 1)
+
+
+def position(after: str, of: Callable[[str], T]) -> tuple[int, T]:
+    """The time and the id that a page's `.next` names; raises `ValueError` for what is none."""
+    at, dot, id = after.partition(".")
+    try:
+        if dot:
+            return int(at), of(id)
+    except ValueError:
+        pass
+    raise ValueError(f"after={after!r} is no position: pass the .next of a page")
+
+
+def _pending_item(found: Found) -> PendingItem:
+    (asked,) = decode(found.body)
     assert isinstance(asked, Asked)
     event = asked_event(asked)
-    return PendingItem(asked.id, run_id, asked.name, runnable, labels, asked.at, asked.expires_at, event)
+    return PendingItem(
+        asked.id, found.run_id, asked.name, found.runnable, found.labels, asked.at, asked.expires_at, event
+    )
+
+
+def _settled_item(found: Found) -> SettledItem:
+    assert found.settled is not None
+    (asked,), (settled,) = decode(found.body), decode(found.settled)
+    assert isinstance(asked, Asked)
+    assert isinstance(settled, Settled)
+    return SettledItem(
+        asked.id,
+        found.run_id,
+        asked.name,
+        found.runnable,
+        found.labels,
+        asked.at,
+        settled.at,
+        settled.state,
+        settled.value,
+        settled.by,
+        settled.channel,
+        settled.run_id,
+        asked_event(asked),
+    )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from itertools import islice
+from itertools import count, islice
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.facts import Ended, Opened
-from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
+from ..errors import LeaseLost, RunExists, RunNotFound
 from ..ports import COMMITTED, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
-from .base import BaseStore, RunInfo
+from .base import BaseStore, Found, RunInfo, Slice, Where, position
 from .waiting import Ready, failed
 
 
@@ -24,7 +25,9 @@ class MemoryStore(BaseStore):
         self._max = max_finished_bytes
         self._by_run: dict[str, _Execution] = {}
         self._open: dict[int, tuple[_Execution, _Question]] = {}
-        self._asked = 0
+        self._settled: dict[int, tuple[_Execution, _Question]] = {}
+        self._erased: dict[str, _Tombstone] = {}
+        self._numbers = count(1)
         self._finished: dict[str, int] = {}
         self._finished_bytes = 0
         self._newest_dropped = ""
@@ -42,7 +45,7 @@ class MemoryStore(BaseStore):
     ) -> Future[str | None]:
         with self._lock:
             if opened is not None:
-                if opened.run_id in self._by_run:
+                if opened.run_id in self._by_run or opened.run_id in self._erased:
                     return failed(RunExists(f"run {opened.run_id} exists already"))
                 lease.ref = self._by_run[opened.run_id] = _Execution(opened, lease)
             execution: _Execution = lease.ref
@@ -92,9 +95,7 @@ class MemoryStore(BaseStore):
             return Ready(self._take(ref, run))
 
     def _take(self, execution: _Execution, run: RunRow) -> Lease | None:
-        if run.run_id not in self._by_run:
-            execution.runs.append(_Run(run.run_id, run.parent_run_id, run.at))
-            self._by_run[run.run_id] = execution
+        self._enter(execution, run)
         if execution.held_by() is not None:
             return None
         execution.fence += 1
@@ -103,9 +104,13 @@ class MemoryStore(BaseStore):
         self._reopen(execution)
         return execution.lease
 
+    def _enter(self, execution: _Execution, run: RunRow) -> None:
+        if run.run_id not in self._by_run:
+            execution.runs.append(_Run(run.run_id, run.parent_run_id, run.at))
+            self._by_run[run.run_id] = execution
+
     def _ask(self, execution: _Execution, row: QuestionRow) -> None:
-        self._asked += 1
-        question = _Question(self._asked, row)
+        question = _Question(next(self._numbers), row)
         execution.questions = {**execution.questions, row.name: question}
         execution.size += len(row.body)
         self._open[question.number] = (execution, question)
@@ -113,7 +118,10 @@ class MemoryStore(BaseStore):
     def _settle(self, execution: _Execution, question: _Question, settlement: Settlement) -> None:
         question.settled = settlement.body
         execution.size += len(settlement.body)
+        question.settled_at = time.time_ns() // 1_000_000
         self._open.pop(question.number, None)
+        question.number = next(self._numbers)
+        self._settled[question.number] = (execution, question)
 
     def _end(self, execution: _Execution, ended: Ended) -> None:
         execution.lease = execution.stop = None
@@ -136,16 +144,18 @@ class MemoryStore(BaseStore):
         for run in execution.runs:
             self._by_run.pop(run.run_id, None)
         for question in execution.questions.values():
-            self._open.pop(question.number, None)
+            (self._open if question.settled is None else self._settled).pop(question.number, None)
 
     def _erase(self, run_id: str) -> Future[bool]:
         with self._lock:
             execution = self._by_run.get(run_id)
             if execution is None:
-                return Ready(False)
+                return Ready(run_id in self._erased)
             self._reopen(execution)
             self._forget(execution)
             execution.lease = None
+            tombstone = _Tombstone.of(execution, time.time_ns() // 1_000_000)
+            self._erased.update(dict.fromkeys((run.run_id for run in execution.runs), tombstone))
         execution.changed()
         return Ready(True)
 
@@ -166,6 +176,9 @@ class MemoryStore(BaseStore):
             at: str | None = run_id
             while at is not None:
                 execution = self._by_run.get(at)
+                if execution is None and found and at in self._erased:
+                    at = self._erased[at].parent_run_id
+                    continue
                 if execution is None:
                     return self._missing(at, [])
                 found.append(execution.all_records())
@@ -173,7 +186,7 @@ class MemoryStore(BaseStore):
         return Ready(found[::-1])
 
     def _missing(self, run_id: str, nothing: Any) -> Future[Any]:
-        if run_id <= self._newest_dropped:
+        if run_id <= self._newest_dropped and run_id not in self._erased:
             return failed(
                 RunNotFound(
                     f"run {run_id} is not here: it never was, or it had finished and was dropped "
@@ -197,39 +210,39 @@ class MemoryStore(BaseStore):
             found = [e.run_id for e, q in self._open.values() if q.row.name in wanted and e.runnable == runnable]
         return Ready(list(dict.fromkeys(found)))
 
-    def _open_questions(
-        self, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
-    ) -> Future[list[tuple[str, str, dict[str, str], str, bytes | str]]]:
-        first = _number(after)
+    def _questions(self, where: Where, page: Slice, *, settled: bool) -> Future[list[Found]]:
+        first = None if page.after is None else position(page.after, int)[1]
         with self._lock:
+            items = (self._settled if settled else self._open).values()
             found = (
-                (str(q.number), e.run_id, e.labels, e.runnable, q.row.body)
-                for e, q in self._open.values()
-                if q.number > first
-                and (runnable is None or e.runnable == runnable)
-                and (kind is None or q.row.kind == kind)
-                and labels.items() <= e.labels.items()
+                Found(f"{at}.{q.number}", e.run_id, e.labels, e.runnable, q.row.body, q.settled)
+                for e, q in (reversed(items) if page.newest_first else items)
+                for at in (q.settled_at if settled else q.row.asked_at,)
+                if (first is None or (q.number < first if page.newest_first else q.number > first))
+                and (where.kind is None or q.row.kind == where.kind)
+                and _matches(where, e.runnable, e.labels, at)
             )
-            return Ready(list(islice(found, limit)))
+            return Ready(list(islice(found, page.limit)))
 
-    def _list_runs(
-        self, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
-    ) -> Future[list[RunInfo]]:
+    def _list_runs(self, where: Where, page: Slice) -> Future[list[RunInfo]]:
+        first = None if page.after is None else position(page.after, str)
         with self._lock:
-            every = sorted(self._by_run.items(), reverse=True)
-            found = (
-                info
-                for run_id, e in every
-                if after is None or run_id < after
-                for info in (e.info(e.run(run_id)),)
-                if (status is None or info.status == status)
-                and (runnable is None or e.runnable == runnable)
-                and labels.items() <= e.labels.items()
-            )
-            return Ready(list(islice(found, limit)))
+            kept = [e.info(e.run(run_id)) for run_id, e in self._by_run.items()]
+            every = kept + [t.infos[run_id] for run_id, t in self._erased.items()]
+        every.sort(key=_place, reverse=page.newest_first)
+        found = (
+            info
+            for info in every
+            if (first is None or (_place(info) < first if page.newest_first else _place(info) > first))
+            and (where.status is None or info.status == where.status)
+            and _matches(where, info.runnable, info.labels, info.t0)
+        )
+        return Ready(list(islice(found, page.limit)))
 
     def _runs_of(self, run_id: str) -> Future[list[RunInfo]]:
         with self._lock:
+            if run_id in self._erased:
+                return Ready(list(self._erased[run_id].infos.values()))
             execution = self._by_run.get(run_id)
             return Ready([execution.info(run) for run in execution.runs] if execution else [])
 
@@ -248,11 +261,26 @@ class _Run:
 
 
 class _Question:
-    __slots__ = ("number", "row", "settled")
+    """`number` is its place among the open questions, and then among the settled ones."""
+
+    __slots__ = ("number", "row", "settled", "settled_at")
 
     def __init__(self, number: int, row: QuestionRow) -> None:
         self.number, self.row = number, row
         self.settled: bytes | None = None
+        self.settled_at = 0
+
+
+class _Tombstone(NamedTuple):
+    """What is kept of an erased execution: its runs by id, and which turn came before."""
+
+    infos: dict[str, RunInfo]
+    parent_run_id: str | None
+
+    @classmethod
+    def of(cls, execution: _Execution, at: int) -> _Tombstone:
+        infos = [execution.info(run)._replace(labels={}, status="erased", reason=None, t1=at) for run in execution.runs]
+        return cls({info.run_id: info for info in infos}, execution.parent_run_id)
 
 
 class _Execution:
@@ -311,8 +339,14 @@ class _Execution:
             waiter.set_result(None)
 
 
-def _number(after: str | None) -> int:
-    try:
-        return int(after) if after is not None else 0
-    except ValueError:
-        raise StoreError(f"after={after!r} is no position: pass the .next of a page") from None
+def _matches(where: Where, runnable: str, labels: Mapping[str, str], at: int) -> bool:
+    return (
+        (where.runnable is None or runnable == where.runnable)
+        and where.labels.items() <= labels.items()
+        and (where.since is None or at >= where.since)
+        and (where.until is None or at <= where.until)
+    )
+
+
+def _place(info: RunInfo) -> tuple[int, str]:
+    return info.t0, info.run_id

@@ -24,6 +24,7 @@ CREATE TABLE runs (
     t1          INTEGER
 ) WITHOUT ROWID;
 
+CREATE INDEX runs_by_time ON runs (t0, id);
 CREATE INDEX runs_of_execution ON runs (execution) WHERE parent IS NOT NULL;
 
 CREATE TABLE facts (
@@ -43,3 +44,4 @@ CREATE TABLE questions (
 
 CREATE INDEX open_questions ON questions (asked_at, id, name) WHERE settled IS NULL;
 CREATE INDEX questions_due ON questions (due_at) WHERE settled IS NULL AND due_at IS NOT NULL;
+CREATE INDEX settled_questions ON questions (json_extract(settled, '$[0][3]'), id) WHERE settled IS NOT NULL;

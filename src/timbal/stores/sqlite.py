@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -19,10 +19,10 @@ from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import sqlite_queries as queries
-from .base import LEASE_SECONDS, BaseStore, RunInfo
+from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
 from .sqlite_queries import SHIFT, TOP
 from .waiting import wait
-from .worker import BUSY_SECONDS, Undo, Worker
+from .worker import AWAKE_SECONDS, BUSY_SECONDS, Undo, Worker
 
 T = TypeVar("T")
 
@@ -73,7 +73,8 @@ class SqliteStore(BaseStore):
     def _open_worker(self) -> None:
         self._pid = os.getpid()
         self._desk = _Desk(self.path, self._synchronous, self._lease_ms)
-        self._worker = Worker(self._desk.connect(), self._desk.check_file, self._desk.tick, self._desk.explain)
+        awake = min(AWAKE_SECONDS, self._lease_ms / 6000)
+        self._worker = Worker(self._desk.connect(), self._desk.check_file, self._desk.tick, self._desk.explain, awake)
         self._finalizer = weakref.finalize(self, self._worker.close)
         self._finalizer.atexit = False
 
@@ -125,15 +126,11 @@ class SqliteStore(BaseStore):
     def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:
         return self._do(lambda db: queries.find(db, ids, runnable), writes=False)
 
-    def _open_questions(
-        self, runnable: str | None, kind: str | None, labels: Mapping[str, str], after: str | None, limit: int
-    ) -> Future[list[tuple[str, str, dict[str, str], str, bytes | str]]]:
-        return self._do(lambda db: queries.open_questions(db, runnable, kind, labels, after, limit), writes=False)
+    def _questions(self, where: Where, page: Slice, *, settled: bool) -> Future[list[Found]]:
+        return self._do(lambda db: queries.questions(db, where, page, settled=settled), writes=False)
 
-    def _list_runs(
-        self, status: str | None, runnable: str | None, labels: Mapping[str, str], after: str | None, limit: int
-    ) -> Future[list[RunInfo]]:
-        return self._do(lambda db: queries.list_runs(db, status, runnable, labels, after, limit), writes=False)
+    def _list_runs(self, where: Where, page: Slice) -> Future[list[RunInfo]]:
+        return self._do(lambda db: queries.list_runs(db, where, page), writes=False)
 
     def _runs_of(self, run_id: str) -> Future[list[RunInfo]]:
         return self._do(lambda db: queries.runs_of(db, run_id), writes=False)
@@ -290,8 +287,8 @@ class _Desk:
 
     def _check_lease(self, db: sqlite3.Connection, lease: Lease) -> str | None:
         """The reason when the holder is asked to stop; raises `LeaseLost`."""
-        row = db.execute("SELECT fence, stop FROM executions WHERE id = ?", (lease.ref,)).fetchone()
-        if row is None or row[0] != lease.fence:
+        row = db.execute("SELECT fence, stop, holder FROM executions WHERE id = ?", (lease.ref,)).fetchone()
+        if row is None or row[0] != lease.fence or row[2] != self._holder:
             self._lost(lease)
         stop: str | None = row[1]
         return stop
@@ -303,8 +300,9 @@ class _Desk:
 
     def _give_back(self, db: sqlite3.Connection, lease: Lease, ended: Ended) -> None:
         kept = db.execute(
-            "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ? AND fence = ?",
-            (lease.ref, lease.fence),
+            "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ? AND fence = ?"
+            " AND holder = ?",
+            (lease.ref, lease.fence, self._holder),
         ).rowcount
         if not kept:
             self._lost(lease)
@@ -398,11 +396,19 @@ class _Desk:
         row = db.execute("SELECT execution FROM runs WHERE id = ?", (run_id,)).fetchone()
         if row is None:
             return False
+        db.execute("PRAGMA secure_delete=ON")  # what is deleted is overwritten
         base = row[0] << SHIFT
         for table in ("facts", "questions"):
             db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (base, base + TOP))
-        db.execute("DELETE FROM runs WHERE execution = ?", row)
-        db.execute("DELETE FROM executions WHERE id = ?", row)
+        db.execute(
+            "UPDATE executions SET labels = NULL, holder = NULL, lease_until = NULL, stop = NULL, fence = fence + 1"
+            " WHERE id = ?",
+            row,
+        )
+        db.execute(
+            "UPDATE runs SET status = 'erased', reason = NULL, t1 = ? WHERE execution = ? AND status IS NOT 'erased'",
+            (_now(), *row),
+        )
         self._changed(row[0])
         return True
 
@@ -412,7 +418,7 @@ class _Desk:
         row = db.execute(
             "SELECT e.id, e.run, e.fence, e.holder, e.lease_until,"
             " (SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL)"
-            " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?",
+            " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ? AND r.status IS NOT 'erased'",
             (run_id,),
         ).fetchone()
         if row is None:
@@ -449,7 +455,7 @@ class _Desk:
                 self._look(db)
         if self._waiters:
             return POLL_SECONDS
-        return WATCH_SECONDS if self._leases else IDLE_SECONDS
+        return min(WATCH_SECONDS, self._lease_ms / 3000) if self._leases else IDLE_SECONDS
 
     def _beat(self, db: sqlite3.Connection) -> None:
         self._leases = {ref: lease for ref, lease in self._leases.items() if lease.alive()}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from ..errors import StoreError
-from .base import RunInfo
+from .base import Found, RunInfo, Slice, Where, position
 
 #: Ids of facts and questions: the execution's, shifted, plus a position up to TOP.
 SHIFT = 20
@@ -29,7 +29,8 @@ def history(db: sqlite3.Connection, run_id: str) -> list[list[bytes | str]]:
     rows = db.execute(
         f"""
         WITH RECURSIVE turns (execution, parent, depth) AS (
-            SELECT e.id, e.parent, 0 FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ?
+            SELECT e.id, e.parent, 0 FROM runs r JOIN executions e ON e.id = r.execution
+                WHERE r.id = ? AND r.status IS NOT 'erased'
             UNION ALL
             SELECT e.id, e.parent, t.depth + 1 FROM turns t
                 JOIN runs r ON r.id = t.parent JOIN executions e ON e.id = r.execution
@@ -61,42 +62,62 @@ def find(db: sqlite3.Connection, ids: Sequence[str], runnable: str) -> list[str]
     return [run for (run,) in rows]
 
 
-def _labelled(labels: Mapping[str, str]) -> tuple[str, list[str]]:
-    """A condition for these labels, and its values."""
-    values: list[str] = []
-    for name, value in labels.items():
-        values += [f'$."{name}"', value]
-    return " AND json_extract(e.labels, ?) = ?" * len(labels), values
-
-
-def open_questions(
-    db: sqlite3.Connection,
-    runnable: str | None,
-    kind: str | None,
-    labels: Mapping[str, str],
-    after: str | None,
-    limit: int,
-) -> list[tuple[str, str, dict[str, str], str, bytes | str]]:
-    condition, values = _labelled(labels)
-    rows = db.execute(
-        "SELECT q.asked_at, q.id, e.run, e.labels, e.runnable, q.body"
-        f" FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT}"
-        " WHERE q.settled IS NULL AND (q.asked_at, q.id) > (?1, ?2) AND (?3 IS NULL OR e.runnable = ?3)"
-        f" AND (?4 IS NULL OR q.kind = ?4){condition} ORDER BY q.asked_at, q.id LIMIT ?",
-        (*_position(after), runnable, kind, *values, limit),
-    )
+def questions(db: sqlite3.Connection, where: Where, page: Slice, *, settled: bool) -> list[Found]:
+    """Items of the inbox, or those that were settled: open ones by when they were asked, others by when settled."""
     return [
-        (f"{at}.{id}", run, json.loads(labels) if labels else {}, name, body)
-        for at, id, run, labels, name, body in rows
+        Found(f"{at}.{id}", run, json.loads(labels) if labels else {}, runnable, body, settlement)
+        for at, id, run, labels, runnable, body, settlement in db.execute(
+            *questions_query(where, page, settled=settled)
+        )
     ]
 
 
-def _position(after: str | None) -> tuple[int, int]:
-    try:
-        at, _, id = after.partition(".") if after is not None else ("0", "", "0")
-        return int(at), int(id)
-    except ValueError:
-        raise StoreError(f"after={after!r} is no position: pass the .next of a page") from None
+def questions_query(where: Where, page: Slice, *, settled: bool) -> tuple[str, list[Any]]:
+    conditions = _Conditions()
+    conditions.add("q.settled IS NOT NULL" if settled else "q.settled IS NULL")
+    conditions.add("q.kind = ?", where.kind)
+    at = "json_extract(q.settled, '$[0][3]')" if settled else "q.asked_at"
+    conditions.add_where(at, where)
+    conditions.add_page(at, "q.id", int, page)
+    sql = (
+        f"SELECT {at}, q.id, e.run, e.labels, e.runnable, q.body, q.settled"
+        f" FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT} WHERE {conditions} {_order(at, 'q.id', page)}"
+    )
+    return sql, conditions.values
+
+
+class _Conditions:
+    """Conditions that all hold, with the values in them."""
+
+    def __init__(self) -> None:
+        self._texts = ["true"]
+        self.values: list[Any] = []
+
+    def __str__(self) -> str:
+        return " AND ".join(self._texts)
+
+    def add(self, text: str, *values: Any) -> None:
+        """A condition; none where a value is `None`."""
+        if None not in values:
+            self._texts.append(text)
+            self.values += values
+
+    def add_where(self, at: str, where: Where) -> None:
+        self.add("e.runnable = ?", where.runnable)
+        for name, value in where.labels.items():
+            self.add("EXISTS (SELECT 1 FROM json_each(e.labels) WHERE key = ? AND value = ?)", name, value)
+        self.add(f"{at} >= ?", where.since)
+        self.add(f"{at} <= ?", where.until)
+
+    def add_page(self, at: str, id: str, of: Callable[[str], Any], page: Slice) -> None:
+        if page.after is not None:
+            sign = "<" if page.newest_first else ">"
+            self.add(f"({at}, {id}) {sign} (?, ?)", *position(page.after, of))
+
+
+def _order(at: str, id: str, page: Slice) -> str:
+    way = "DESC" if page.newest_first else "ASC"
+    return f"ORDER BY {at} {way}, {id} {way} LIMIT {page.limit}"
 
 
 _INFO = (
@@ -108,21 +129,16 @@ _STATUS = (
 )
 
 
-def list_runs(
-    db: sqlite3.Connection,
-    status: str | None,
-    runnable: str | None,
-    labels: Mapping[str, str],
-    after: str | None,
-    limit: int,
-) -> list[RunInfo]:
-    condition, values = _labelled(labels)
-    rows = db.execute(
-        f"{_INFO} WHERE (?1 IS NULL OR r.id < ?1) AND (?2 IS NULL OR e.runnable = ?2)"
-        f" AND (?3 IS NULL OR {_STATUS} = ?3){condition} ORDER BY r.id DESC LIMIT ?",
-        (after, runnable, status, *values, limit),
-    )
-    return [_info(*row) for row in rows]
+def list_runs(db: sqlite3.Connection, where: Where, page: Slice) -> list[RunInfo]:
+    return [_info(*row) for row in db.execute(*runs_query(where, page))]
+
+
+def runs_query(where: Where, page: Slice) -> tuple[str, list[Any]]:
+    conditions = _Conditions()
+    conditions.add(f"{_STATUS} = ?", where.status)
+    conditions.add_where("r.t0", where)
+    conditions.add_page("r.t0", "r.id", str, page)
+    return f"{_INFO} WHERE {conditions} {_order('r.t0', 'r.id', page)}", conditions.values
 
 
 def runs_of(db: sqlite3.Connection, run_id: str) -> list[RunInfo]:

@@ -60,7 +60,9 @@ class Worker:
         check: Callable[[], None],
         tick: Callable[[sqlite3.Connection], float],
         explain: Callable[[Exception], StoreError],
+        awake: float = AWAKE_SECONDS,
     ) -> None:
+        self._awake = awake
         self._check = check
         self._tick = tick
         self._explain = explain
@@ -108,7 +110,7 @@ class Worker:
     def _wake(self) -> None:
         """Work was done that the thread does not know of: let it look in time."""
         self._used = time.monotonic()
-        if self._next_tick > self._used + AWAKE_SECONDS:
+        if self._next_tick > self._used + self._awake:
             self.look_soon()
 
     def _put(self, job: Job) -> None:
@@ -177,8 +179,8 @@ class Worker:
                     self._next_tick = min(self._next_tick, now + SOON_SECONDS)
                 if now >= self._next_tick:
                     seconds = self._tick(connection)
-                    awake = jobs or now < self._used + AWAKE_SECONDS
-                    self._next_tick = now + (min(seconds, AWAKE_SECONDS) if awake else seconds)
+                    awake = jobs or now < self._used + self._awake
+                    self._next_tick = now + (min(seconds, self._awake) if awake else seconds)
 
     def _next(self, timeout: float) -> list[Job | None]:
         """The jobs that are there, waiting for the first one."""

@@ -1,4 +1,4 @@
-"""A process that resumes runs: `answerer.py STORE LOG RUNNABLE`, driven by lines on its standard input.
+"""A process that resumes runs: `answerer.py URL LOG RUNNABLE`, driven by lines on its standard input.
 
 It prints `ready`; reads `{"parent_id", "resume", "times", "gate"}`; resumes as often as it is told, all at once; and
 prints the outputs as one line of JSON. With a `gate`, the first tool to reach it prints `entered` and reads a line.
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.scenarios.programs import house
-from timbal.stores import SqliteStore
+from tests.stores.urls import store_at
 
 
 async def gate(what: str) -> None:
@@ -20,7 +20,7 @@ async def gate(what: str) -> None:
 
 
 async def main() -> None:
-    store = SqliteStore(sys.argv[1], synchronous="normal")
+    store = store_at(sys.argv[1])
     log = house.FileLines(Path(sys.argv[2]))
     await store.pending()
     print("ready", flush=True)

@@ -1,0 +1,188 @@
+"""What a PostgreSQL store reads: each question it is asked, as one statement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .base import Found, RunInfo, Slice, Where, position
+from .postgres_session import Ask, Session, Statement, Value
+
+_INFO = Statement(
+    "info",
+    """
+    SELECT e.run, e.fence, e.lease_until > clock_timestamp(), e.holder,
+        (SELECT max(id) FROM runs WHERE execution = e.run AND parent IS NOT NULL)
+    FROM runs r JOIN executions e ON e.run = r.execution WHERE r.id = $1 AND e.erased_at IS NULL
+    """,
+    (str, int, bool, str, str),
+)
+#: Facts in order, then each question with its settlement.
+_RECORDS = Statement(
+    "records",
+    """
+    WITH one AS MATERIALIZED (SELECT execution FROM runs WHERE id = $1)
+    SELECT f.body, NULL, 0, f.fence, f.seq FROM one JOIN facts f USING (execution)
+    UNION ALL SELECT q.body, q.settled, 1, q.n, 0 FROM one JOIN questions q USING (execution)
+    ORDER BY 3, 4, 5
+    """,
+    (str, str),
+)
+_HISTORY = Statement(
+    "history",
+    """
+    WITH RECURSIVE turns (execution, parent, depth) AS (
+        SELECT e.run, e.parent, 0 FROM runs r JOIN executions e ON e.run = r.execution
+            WHERE r.id = $1 AND e.erased_at IS NULL
+        UNION ALL
+        SELECT e.run, e.parent, t.depth + 1 FROM turns t
+            JOIN runs r ON r.id = t.parent JOIN executions e ON e.run = r.execution
+    )
+    SELECT t.depth, f.body, NULL, 0, f.fence, f.seq FROM turns t JOIN facts f ON f.execution = t.execution
+    UNION ALL
+    SELECT t.depth, q.body, q.settled, 1, q.n, 0 FROM turns t JOIN questions q ON q.execution = t.execution
+    ORDER BY 1 DESC, 4, 5, 6
+    """,
+    (int, str, str),
+)
+_FIND = Statement(
+    "find",
+    """
+    SELECT execution FROM questions WHERE settled IS NULL AND runnable = $1 AND name = ANY ($2::text[])
+    GROUP BY execution ORDER BY min(n)
+    """,
+    (str,),
+)
+_RUN_COLUMNS = (
+    "r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, r.state, r.reason, r.t0, r.t1"
+    " FROM runs r JOIN executions e ON e.run = r.execution"
+)
+_RUN_TYPES = (str, str, str, str, str, str, str, str, int, int)
+_RUNS_OF = Statement(
+    "runs_of",
+    f"SELECT {_RUN_COLUMNS} WHERE r.execution = (SELECT execution FROM runs WHERE id = $1) ORDER BY r.t0, r.id",
+    _RUN_TYPES,
+)
+
+
+#: What a call in a new process asks for first.
+FIRST = (_INFO, _RECORDS)
+
+
+def stored(session: Session, run_id: str) -> tuple[tuple[Any, ...], list[bytes | str]] | None:
+    """An execution's run, fence, whether its lease lasts, holder and newest run; and its records."""
+    infos, rows = session.run([Ask(_INFO, (run_id,)), Ask(_RECORDS, (run_id,))])
+    return (infos[0], [text for row in rows for text in row if text is not None]) if infos else None
+
+
+def history(session: Session, run_id: str) -> list[list[bytes | str]]:
+    (rows,) = session.run([Ask(_HISTORY, (run_id,))])
+    turns: dict[int, list[bytes | str]] = {}
+    for depth, *texts in rows:
+        turns.setdefault(depth, []).extend(text for text in texts if text is not None)
+    return list(turns.values())
+
+
+def find(session: Session, ids: Sequence[str], runnable: str) -> list[str]:
+    (rows,) = session.run([Ask(_FIND, (runnable, array(ids)))])
+    return [run for (run,) in rows]
+
+
+def runs_of(session: Session, run_id: str) -> list[RunInfo]:
+    (rows,) = session.run([Ask(_RUNS_OF, (run_id,))])
+    return [_info(*row) for row in rows]
+
+
+def questions(session: Session, where: Where, page: Slice, *, settled: bool) -> list[Found]:
+    """Items of the inbox, or those that were settled: open ones by when they were asked, others by when settled."""
+    (rows,) = session.run([questions_ask(where, page, settled=settled)])
+    return [
+        Found(f"{at}.{n}", run, json.loads(labels) if labels else {}, runnable, body, settlement)
+        for at, n, run, labels, runnable, body, settlement in rows
+    ]
+
+
+def questions_ask(where: Where, page: Slice, *, settled: bool) -> Ask:
+    conditions = _Conditions()
+    conditions.add("q.settled IS NOT NULL" if settled else "q.settled IS NULL")
+    conditions.add("q.kind = {}", where.kind)
+    at = "q.settled_at" if settled else "q.asked_at"
+    conditions.add_where("q", at, where)
+    conditions.add_page(at, "q.n", int, page)
+    sql = (
+        f"SELECT {at}, q.n, q.execution, q.labels, q.runnable, q.body, q.settled FROM questions q"
+        f" WHERE {conditions} {_order(at, 'q.n', page)}"
+    )
+    return Ask(Statement("", sql, (int, int, str, str, str, str, str)), conditions.values)
+
+
+def runs(session: Session, where: Where, page: Slice) -> list[RunInfo]:
+    (rows,) = session.run([runs_ask(where, page)])
+    return [_info(*row) for row in rows]
+
+
+def runs_ask(where: Where, page: Slice) -> Ask:
+    conditions = _Conditions()
+    conditions.add("r.state = {}", where.status)
+    conditions.add_where("r", "r.t0", where)
+    conditions.add_page("r.t0", "r.id", str, page)
+    sql = f"SELECT {_RUN_COLUMNS} WHERE {conditions} {_order('r.t0', 'r.id', page)}"
+    return Ask(Statement("", sql, _RUN_TYPES), conditions.values)
+
+
+class _Conditions:
+    """Conditions that all hold, with the values in them."""
+
+    def __init__(self) -> None:
+        self._texts = ["true"]
+        self.values: list[Value] = []
+
+    def __str__(self) -> str:
+        return " AND ".join(self._texts)
+
+    def add(self, text: str, *values: Value) -> None:
+        """A condition with `{}` for each value; none where a value is `None`."""
+        if None not in values:
+            numbers = (f"${len(self.values) + i}" for i in range(1, len(values) + 1))
+            self._texts.append(text.format(*numbers))
+            self.values += values
+
+    def add_where(self, table: str, at: str, where: Where) -> None:
+        self.add(f"{table}.runnable = {{}}", where.runnable)
+        self.add(f"{table}.labels @> {{}}::jsonb", json.dumps(dict(where.labels)) if where.labels else None)
+        self.add(f"{at} >= {{}}::bigint", where.since)
+        self.add(f"{at} <= {{}}::bigint", where.until)
+
+    def add_page(self, at: str, id: str, of: Callable[[str], int | str], page: Slice) -> None:
+        if page.after is not None:
+            sign = "<" if page.newest_first else ">"
+            then, last = position(page.after, of)
+            self.add(f"({at}, {id}) {sign} ({{}}::bigint, {{}})", then, last)
+
+
+def _order(at: str, id: str, page: Slice) -> str:
+    way = "DESC" if page.newest_first else "ASC"
+    return f"ORDER BY {at} {way}, {id} {way} LIMIT {page.limit}"
+
+
+def array(items: Sequence[str]) -> str:
+    """Strings as PostgreSQL writes an array of them."""
+    return "{" + ",".join('"' + item.replace("\\", "\\\\").replace('"', '\\"') + '"' for item in items) + "}"
+
+
+def _info(
+    run_id: str,
+    execution: str,
+    parent: str | None,
+    runnable: str,
+    kind: str,
+    labels: str | None,
+    state: str,
+    reason: str | None,
+    t0: int,
+    t1: int | None,
+) -> RunInfo:
+    return RunInfo(
+        run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, state, reason, t0, t1
+    )
