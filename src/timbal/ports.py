@@ -96,6 +96,17 @@ class Stored(NamedTuple):
     records: list[bytes | str]
 
 
+class Due(NamedTuple):
+    """An execution that waits for a run, by its first one.
+
+    `attempts`: how many runs in a row got its lease after another, and none of them gave it back.
+    """
+
+    run_id: str
+    runnable: str
+    attempts: int
+
+
 #: The future of a commit that is durable already, and that nobody asked to stop: what a store in memory gives.
 COMMITTED: Future[str | None] = Future()
 COMMITTED.set_result(None)
@@ -148,6 +159,22 @@ class Store(Protocol):
 
     def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
         """Take the lease if it is free, for a run that is entered with it when it is not there yet."""
+        ...
+
+    def release(self, lease: Lease) -> Future[None]:
+        """Give the lease back without an end: the execution is left to others, and this attempt does not count."""
+        ...
+
+    def due(self, runnables: Sequence[str], limit: int) -> Future[list[Due]]:
+        """Executions of these runnables that wait for a run and not for a person, those that have waited longest first.
+
+        That is: nobody shows signs of life for their lease, a question was settled that no run has used, or one has
+        expired. Those that are parked are left out.
+        """
+        ...
+
+    def park(self, run_id: str) -> Future[None]:
+        """Take the execution of this run out of `due`, until a run takes it up by hand; its status is `parked`."""
         ...
 
     def wait(self, ref: Any) -> Future[None]:

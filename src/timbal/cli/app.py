@@ -176,7 +176,7 @@ def pending(
 @app.command(cls=QuickCommand)
 def runs(
     status: Annotated[
-        str | None, typer.Option("--status", help="Only these: running, paused, success, error or cancelled.")
+        str | None, typer.Option("--status", help="Only these: running, paused, parked, success, error or cancelled.")
     ] = None,
     runnable: OfRunnable = None,
     label: Only = None,
@@ -198,6 +198,24 @@ def show(run_id: RunId, store: Store = None, app: App = None, json: Json = False
     from . import showing
 
     _finish(lambda: showing.show(run_id, store, app, json))
+
+
+@app.command(cls=QuickCommand)
+def worker(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="Whose runs: app.py for all runnables in it, or app.py::agent.")
+    ],
+    store: Store = None,
+    concurrency: Annotated[str, typer.Option(metavar="N", help="How many runs at a time.")] = "16",
+    attempts: Annotated[
+        str, typer.Option(metavar="N", help="After how many runs in a row whose process died one is parked.")
+    ] = "5",
+    grace: Annotated[str, typer.Option(metavar="SECONDS", help="How long runs may finish when it is stopped.")] = "10",
+) -> None:
+    """Go on with runs that crashed, were answered elsewhere, or have expired questions; start as many as you like."""
+    from . import working
+
+    _finish(lambda: working.work(target, store, concurrency, attempts, grace))
 
 
 @app.command()

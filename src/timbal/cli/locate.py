@@ -52,8 +52,25 @@ class Target:
 
 def load(target: Target) -> Runnable:
     """Import it, and give the runnable; raises `CliError`. `target` gets its name where it had none."""
-    module = _import_file(Path(target.place)) if target.is_file else _import_module(target.place)
-    return _pick(target, module)
+    return _pick(target, _import(target))
+
+
+def load_all(target: Target) -> list[Runnable]:
+    """Import it, and give the runnable that is named, or all that are there; raises `CliError`."""
+    module = _import(target)
+    if target.name is not None:
+        return [_pick(target, module)]
+    found = {id(runnable): runnable for _, runnable in _runnables(module)}
+    if not found:
+        raise CliError(f"{target.place} has no runnable (an Agent or a Tool)", hint="Give it one at the top level.")
+    names = [runnable.name for runnable in found.values()]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise CliError(f"{target.place} has two runnables named {twice!r}", hint="Give one another name=.")
+    return list(found.values())
+
+
+def _import(target: Target) -> ModuleType:
+    return _import_file(Path(target.place)) if target.is_file else _import_module(target.place)
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from ..types.run_status import PAUSED
+
 #: An operation's kind, as far as recognition is concerned.
 OpKind = Literal["model", "step", "Tool", "Agent", "Workflow", "suspend"]
 
@@ -130,6 +132,11 @@ class Ended(NamedTuple):
     error: dict[str, Any] | None = None
     usage: dict[str, int] | None = None
     seen: list[str] | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the run waits for a person."""
+        return self.reason in PAUSED
 
 
 Fact: TypeAlias = Opened | Resumed | Called | Returned | Reopened | Noted | Asked | Settled | Ended

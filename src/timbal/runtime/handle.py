@@ -34,6 +34,8 @@ class Given(NamedTuple):
     run_id: str | None = None
     labels: dict[str, str] | None = None
     by: Principal | None = None
+    #: A worker goes on by itself: what its code does not match is left to others.
+    unattended: bool = False
 
 
 NOTHING = Given()
@@ -48,7 +50,7 @@ class RunHandle:
 
     _task: asyncio.Task[Any] | None = None
     _run: Run | None = None
-    _stop: tuple[str | None, bool] | None = None
+    _stop: Stopped | None = None
     #: The call in whose handler this one was made, where there is one.
     _outer: Frame | None = None
     _output: OutputEvent | None = None
@@ -99,11 +101,15 @@ class RunHandle:
 
     async def cancel(self, reason: str | None = None) -> None:
         """End the execution for good, `cancelled / cancelled`."""
-        await self._end(reason, final=True)
+        await self._end(Stopped(reason, final=True))
 
     async def aclose(self) -> None:
         """Interrupt the run if it is still going: `cancelled / interrupted`, and `resume={}` goes on with it."""
-        await self._end(None, final=False)
+        await self._end(Stopped(None, final=False))
+
+    async def leave(self) -> None:
+        """Stop where it is and leave the execution to another worker or server."""
+        await self._end(Stopped(None, final=False, left=True))
 
     async def __aenter__(self) -> Self:
         return self
@@ -134,23 +140,22 @@ class RunHandle:
         """The run has its lease; a stop that came before takes effect now: nothing is cancelled, since nothing runs."""
         self._run = run
         if self._stop is not None:
-            reason, final = self._stop
-            run.stop_with(Stopped(reason, final=final))
+            run.stop_with(self._stop)
 
-    async def _end(self, reason: str | None, *, final: bool) -> None:
+    async def _end(self, why: Stopped) -> None:
         if self._stream.closed:
             output = self._stream.output
-            if final and output is not None and output.pending:
-                await cancel(self._runnable, output.run_id, reason)
+            if why.final and output is not None and output.pending:
+                await cancel(self._runnable, output.run_id, why.reason)
             return
-        self._stop = (reason, final)
+        self._stop = why
         if self._task is None:
-            if not final:
+            if not why.final:
                 return
             self._start()
         if self._run is not None:
-            self._run.stop(reason, final=final)
-        elif not final and self._task is not None:
+            self._run.stop(why)
+        elif not why.final and self._task is not None:
             self._task.cancel()
         if self._task is not None:
             await asyncio.wait([self._task])

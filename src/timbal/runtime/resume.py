@@ -161,6 +161,7 @@ class Resumption:
         runnable, opened = self.runnable, ledger.root
         run = Run(self.store, self.stream, ledger, row.run_id, row.parent_run_id, opened.run_id, lease)
         run.labels = opened.labels or {}
+        run.unattended = self.given.unattended
         if opened.parent_run_id is not None and runnable.kind == "Agent":
             records = await wait(self.store.history(opened.parent_run_id))
             run.history = [m for one in records for m in transcript(Ledger.of(decode_all(one)))]

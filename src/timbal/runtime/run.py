@@ -16,6 +16,7 @@ from ..core.ledger import Ledger
 from ..core.narrate import asked_event, pause_output
 from ..errors import ReplayMismatch, StoreError
 from ..ports import GONE, Clock, Lease, Settlement, Store
+from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
 from .failures import describe, public
@@ -43,10 +44,13 @@ def new_id() -> str:
 
 
 class Stopped(Exception):
-    """The run was told to stop. `final`: the execution is over; else it can be gone on with."""
+    """The run was told to stop. `final`: the execution is over; else it can be gone on with.
 
-    def __init__(self, reason: str | None, *, final: bool) -> None:
-        self.reason, self.final = reason, final
+    `left`: it is left to others, workers or servers, as if this run had not been.
+    """
+
+    def __init__(self, reason: str | None, *, final: bool, left: bool = False) -> None:
+        self.reason, self.final, self.left = reason, final, left
         super().__init__(reason or ("cancelled" if final else "interrupted"))
 
 
@@ -67,6 +71,8 @@ class Run(Journal):
     _asking: tuple[Frame, ...] = ()
     #: What was said in this conversation before this execution.
     history: Sequence[Message] = ()
+    #: Whether an execution that this code does not match is left to others, instead of being refused.
+    unattended = False
     labels: dict[str, str]
     clock: Clock = staticmethod(now)
 
@@ -138,21 +144,21 @@ class Run(Journal):
         if self.halt is None:
             self.halt = error
 
-    def stop(self, reason: str | None, *, final: bool) -> None:
+    def stop(self, why: Stopped) -> None:
         """Stop the run's handlers where they are (on the loop's thread)."""
         if self.halt is None:
-            self.halt = Stopped(reason, final=final)
+            self.halt = why
             for task in self.tasks:
                 task.cancel()
             if self.task is not None:
                 self.task.cancel()
 
     def stopped_by_store(self, reason: str) -> None:
-        self.soon(lambda: self.stop(reason or None, final=True))
+        self.soon(lambda: self.stop(Stopped(reason or None, final=True)))
 
     def stop_asked(self, reason: str) -> None:
         with suppress(RuntimeError):  # its loop is gone, and so is the run
-            self.loop.call_soon_threadsafe(lambda: self.stop(reason or None, final=True))
+            self.loop.call_soon_threadsafe(lambda: self.stop(Stopped(reason or None, final=True)))
 
     def alive(self) -> bool:
         return not self.loop.is_closed()
@@ -218,13 +224,22 @@ class Run(Journal):
             self.record(frame.called())
         t1 = self.clock()
         fact = Ended(self.id, status.code, t1, status.reason, status.message, dumped, form, error, frame.usage, seen)
-        if (work := self.commit(fact, settled)) is not None:
+        if self._is_left():
+            await self.flush()
+            await wait(self._store.release(self.lease))
+        elif (work := self.commit(fact, settled)) is not None:
             await work
         if ledger.questions and (waiting := ledger.open_questions):
             metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in waiting]
         event = output_event(frame, status, output, error, t1, metadata, outcome.cause)
         frame.tell(event)
         return event
+
+    def _is_left(self) -> bool:
+        """Whether the execution stays as it is, for others to go on with."""
+        if isinstance(self.halt, Stopped):
+            return self.halt.left
+        return self.unattended and isinstance(self.halt, ReplayMismatch)
 
     def _cancel_questions(self, frame: Frame, reason: str | None) -> list[Settlement]:
         """Settlements for all that is open, known to this run at once."""

@@ -17,7 +17,7 @@ from ..core.ledger import Ledger
 from ..core.narrate import asked_event
 from ..core.schema_check import check_against
 from ..errors import ResumeRejected, RunErased, RunNotFound
-from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
+from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from ..types.approval import Principal
 from ..types.events import InteractionEvent
 from ..types.message import Message
@@ -155,6 +155,12 @@ class BaseStore(ABC):
     @abstractmethod
     def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]: ...
     @abstractmethod
+    def release(self, lease: Lease) -> Future[None]: ...
+    @abstractmethod
+    def due(self, runnables: Sequence[str], limit: int) -> Future[list[Due]]: ...
+    @abstractmethod
+    def park(self, run_id: str) -> Future[None]: ...
+    @abstractmethod
     def wait(self, ref: Any) -> Future[None]: ...
     @abstractmethod
     def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]: ...
@@ -250,7 +256,7 @@ class BaseStore(ABC):
     ) -> Page[RunInfo]:
         """Runs, newest first; otherwise as `pending`. Ages since they began.
 
-        `status`: `running | paused | success | error | cancelled | erased`.
+        `status`: `running | paused | parked | success | error | cancelled | erased`.
         """
         where = _where(runnable, None, status, labels, older_than, newer_than)
         rows = await wait(self._list_runs(where, _slice(after, newest_first, limit)))

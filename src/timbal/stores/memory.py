@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, RunNotFound
-from ..ports import COMMITTED, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
+from ..ports import COMMITTED, Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from .base import BaseStore, Found, RunInfo, Slice, Where, position
 from .waiting import Ready, failed
 
@@ -84,6 +84,8 @@ class MemoryStore(BaseStore):
             held = execution.held_by()
             holder = held.holder if held is not None else None
             lease = self._take(execution, run) if run is not None else None
+            if lease is None:
+                execution.due_at = execution.due_at or _now()
             if stop is not None and holder is not None:
                 execution.stop = stop
         if stop is not None and holder is not None:
@@ -98,11 +100,41 @@ class MemoryStore(BaseStore):
         self._enter(execution, run)
         if execution.held_by() is not None:
             return None
+        execution.attempts += execution.lease is not None
         execution.fence += 1
-        execution.stop = None
+        execution.stop = execution.due_at = None
+        execution.parked = False
         execution.lease = Lease(execution, execution.fence)
         self._reopen(execution)
         return execution.lease
+
+    def release(self, lease: Lease) -> Future[None]:
+        execution: _Execution = lease.ref
+        with self._lock:
+            if execution.lease is not lease:
+                return failed(LeaseLost(f"run {execution.run_id} was taken over by another run, or erased"))
+            execution.lease = execution.stop = None
+            execution.attempts = max(0, execution.attempts - 1)
+            execution.due_at = _now()
+        execution.changed()
+        return Ready(None)
+
+    def due(self, runnables: Sequence[str], limit: int) -> Future[list[Due]]:
+        with self._lock:
+            found = [
+                (at, e)
+                for e in dict.fromkeys(self._by_run.values())
+                if e.runnable in runnables and not e.parked and (at := e.waits_since(_now())) is not None
+            ]
+        found.sort(key=lambda one: one[0])
+        return Ready([Due(e.run_id, e.runnable, e.attempts) for _, e in found[:limit]])
+
+    def park(self, run_id: str) -> Future[None]:
+        with self._lock:
+            execution = self._by_run.get(run_id)
+            if execution is not None and execution.held_by() is None:
+                execution.parked = True
+        return Ready(None)
 
     def _enter(self, execution: _Execution, run: RunRow) -> None:
         if run.run_id not in self._by_run:
@@ -118,13 +150,16 @@ class MemoryStore(BaseStore):
     def _settle(self, execution: _Execution, question: _Question, settlement: Settlement) -> None:
         question.settled = settlement.body
         execution.size += len(settlement.body)
-        question.settled_at = time.time_ns() // 1_000_000
+        question.settled_at = _now()
         self._open.pop(question.number, None)
         question.number = next(self._numbers)
         self._settled[question.number] = (execution, question)
 
     def _end(self, execution: _Execution, ended: Ended) -> None:
         execution.lease = execution.stop = None
+        execution.attempts = 0
+        if not ended.paused:
+            execution.due_at = None
         run = execution.run(ended.run_id)
         run.status, run.reason, run.t1 = ended.code, ended.reason, ended.at
         if ended.reason != "interrupted" and not (execution.questions and execution.has_open_questions()):
@@ -154,7 +189,7 @@ class MemoryStore(BaseStore):
             self._reopen(execution)
             self._forget(execution)
             execution.lease = None
-            tombstone = _Tombstone.of(execution, time.time_ns() // 1_000_000)
+            tombstone = _Tombstone.of(execution, _now())
             self._erased.update(dict.fromkeys((run.run_id for run in execution.runs), tombstone))
         execution.changed()
         return Ready(True)
@@ -288,6 +323,11 @@ class _Execution:
     #: Of its records, in bytes.
     size = 0
     stop: str | None = None
+    #: Since when something of it is settled, or left to others, that no run has taken up.
+    due_at: int | None = None
+    #: How many runs in a row got the lease and never gave it back.
+    attempts = 0
+    parked = False
     questions: Mapping[str, _Question] = MappingProxyType({})
     waiters: tuple[Future[None], ...] = ()
 
@@ -306,6 +346,15 @@ class _Execution:
         """The lease, if its holder is still there."""
         return self.lease if self.lease is not None and self.lease.alive() else None
 
+    def waits_since(self, now: int) -> int | None:
+        """Since when it waits for a run (see `ports.Store.due`)."""
+        if self.held_by() is not None:
+            return None
+        if self.lease is not None:
+            return self.runs[-1].t0
+        times = [q.row.due_at for q in self.questions.values() if q.settled is None and (q.row.due_at or now) < now]
+        return min((at for at in (self.due_at, *times) if at is not None), default=None)
+
     def has_open_questions(self) -> bool:
         return any(question.settled is None for question in self.questions.values())
 
@@ -319,6 +368,8 @@ class _Execution:
 
     def info(self, run: _Run) -> RunInfo:
         status = "paused" if run.reason in ("input_required", "approval_required") else run.status
+        if self.parked and run.t1 is None:
+            status = "parked"
         return RunInfo(
             run.run_id,
             self.run_id,
@@ -337,6 +388,10 @@ class _Execution:
         waiters, self.waiters = self.waiters, ()
         for waiter in waiters:
             waiter.set_result(None)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _matches(where: Where, runnable: str, labels: Mapping[str, str], at: int) -> bool:

@@ -11,8 +11,14 @@ CREATE TABLE executions (
     holder      TEXT,                   -- who has the lease; NULL: nobody
     fence       INTEGER NOT NULL,       -- grows with each holder: a stale one can't write
     lease_until INTEGER,
-    stop        TEXT                    -- somebody asked the holder to stop: the reason
+    stop        TEXT,                   -- somebody asked the holder to stop: the reason
+    due_at      INTEGER,                -- since when it waits for a run: settled, or left to others, and not taken up
+    attempts    INTEGER NOT NULL DEFAULT 0,  -- holders in a row that never gave the lease back
+    parked      INTEGER NOT NULL DEFAULT 0   -- it failed too often: only taken up by hand
 );
+
+CREATE INDEX executions_due ON executions (due_at) WHERE due_at IS NOT NULL AND parked = 0;
+CREATE INDEX executions_held ON executions (lease_until) WHERE holder IS NOT NULL AND parked = 0;
 
 CREATE TABLE runs (
     id          TEXT PRIMARY KEY,

@@ -17,7 +17,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, StoreError
-from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
+from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
 from .sqlite_queries import SHIFT, TOP
@@ -37,7 +37,19 @@ _ADD_QUESTION = (
 #: The statement that decides a race: who sets it first has won.
 _SETTLE = "UPDATE questions SET settled = ? WHERE id BETWEEN ? AND ? AND name = ? AND settled IS NULL"
 
-_TAKE = "UPDATE executions SET holder = ?, fence = fence + 1, lease_until = ?, stop = NULL WHERE id = ?"
+_TAKE = (
+    "UPDATE executions SET holder = ?, fence = fence + 1, lease_until = ?, stop = NULL, due_at = NULL, parked = 0,"
+    " attempts = attempts + (holder IS NOT NULL) WHERE id = ?"
+)
+_GIVE_BACK = (
+    "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL, attempts = 0,"
+    " due_at = CASE WHEN ? THEN due_at END WHERE id = ? AND fence = ? AND holder = ?"
+)
+#: The attempt does not count, and somebody else is to take it up.
+_RELEASE = (
+    "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL, attempts = max(0, attempts - 1), due_at = ?"
+    " WHERE id = ? AND fence = ? AND holder = ?"
+)
 
 #: How often another process's changes are looked for while somebody waits for them, in seconds.
 POLL_SECONDS = 0.01
@@ -115,6 +127,17 @@ class SqliteStore(BaseStore):
     def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
         desk = self._desk
         return self._do(lambda db: desk.take(db, ref, run), writes=True)
+
+    def release(self, lease: Lease) -> Future[None]:
+        desk = self._desk
+        return self._do(lambda db: desk.release(db, lease), writes=True)
+
+    def due(self, runnables: Sequence[str], limit: int) -> Future[list[Due]]:
+        desk = self._desk
+        return self._do(lambda db: desk.due(db, runnables, limit), writes=False)
+
+    def park(self, run_id: str) -> Future[None]:
+        return self._do(lambda db: queries.park(db, run_id), writes=True)
 
     def wait(self, ref: Any) -> Future[None]:
         future: Future[None] = Future()
@@ -299,12 +322,7 @@ class _Desk:
         raise LeaseLost("the run was taken over by another one, or erased; what it had not committed does not count")
 
     def _give_back(self, db: sqlite3.Connection, lease: Lease, ended: Ended) -> None:
-        kept = db.execute(
-            "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL WHERE id = ? AND fence = ?"
-            " AND holder = ?",
-            (lease.ref, lease.fence, self._holder),
-        ).rowcount
-        if not kept:
+        if not db.execute(_GIVE_BACK, (ended.paused, lease.ref, lease.fence, self._holder)).rowcount:
             self._lost(lease)
         db.execute(
             "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?",
@@ -348,6 +366,8 @@ class _Desk:
             if not db.execute(_SETTLE, (s.body.decode(), base, base + TOP, s.id)).rowcount:
                 raise Undo(Settling(True, None))
         lease = self._take(db, ref) if run is not None else None
+        if lease is None and settlements:
+            db.execute("UPDATE executions SET due_at = coalesce(due_at, ?) WHERE id = ?", (_now(), ref))
         if stop is not None and lease is None:
             db.execute("UPDATE executions SET stop = ? WHERE id = ? AND holder IS NOT NULL", (stop, ref))
             if (held := self._leases.get(ref)) is not None:
@@ -373,6 +393,16 @@ class _Desk:
             row = db.execute(f"{_TAKE} RETURNING fence", mine).fetchone()
         lease = self._leases[ref] = Lease(ref, row[0])
         return lease
+
+    def release(self, db: sqlite3.Connection, lease: Lease) -> None:
+        if not db.execute(_RELEASE, (_now(), lease.ref, lease.fence, self._holder)).rowcount:
+            self._lost(lease)
+        self._leases.pop(lease.ref, None)
+        self._changed(lease.ref)
+
+    def due(self, db: sqlite3.Connection, runnables: Sequence[str], limit: int) -> list[Due]:
+        found = queries.due(db, runnables, _now())
+        return [due for due, ref, holder, until in found if not self._shows_life(ref, holder, until)][:limit]
 
     def _enter(self, db: sqlite3.Connection, ref: int, run: RunRow) -> bool:
         """Enter a run that goes on with an execution; whether it was not there yet."""

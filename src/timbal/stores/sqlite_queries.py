@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..ports import Due
 from .base import Found, RunInfo, Slice, Where, position
 
 #: Ids of facts and questions: the execution's, shifted, plus a position up to TOP.
@@ -120,12 +121,13 @@ def _order(at: str, id: str, page: Slice) -> str:
     return f"ORDER BY {at} {way}, {id} {way} LIMIT {page.limit}"
 
 
-_INFO = (
-    "SELECT r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, r.status, r.reason, r.t0, r.t1"
-    " FROM runs r JOIN executions e ON e.id = r.execution"
-)
 _STATUS = (
-    "CASE WHEN r.reason IN ('input_required', 'approval_required') THEN 'paused' ELSE coalesce(r.status, 'running') END"
+    "CASE WHEN r.reason IN ('input_required', 'approval_required') THEN 'paused'"
+    " ELSE coalesce(r.status, CASE WHEN e.parked THEN 'parked' ELSE 'running' END) END"
+)
+_INFO = (
+    f"SELECT r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, {_STATUS}, r.reason, r.t0, r.t1"
+    " FROM runs r JOIN executions e ON e.id = r.execution"
 )
 
 
@@ -155,12 +157,35 @@ def _info(
     runnable: str,
     kind: str,
     labels: str | None,
-    status: str | None,
+    status: str,
     reason: str | None,
     t0: int,
     t1: int | None,
 ) -> RunInfo:
-    state = "paused" if reason in ("input_required", "approval_required") else status or "running"
     return RunInfo(
-        run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, state, reason, t0, t1
+        run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, status, reason, t0, t1
     )
+
+
+#: What has a lease (of whom, since when), what was settled and not taken up, what has expired. ?1 now.
+_DUE = f"""
+    SELECT id, lease_until AS since FROM executions WHERE holder IS NOT NULL AND parked = 0
+    UNION ALL SELECT id, due_at FROM executions WHERE due_at IS NOT NULL AND parked = 0 AND holder IS NULL
+    UNION ALL SELECT id >> {SHIFT}, due_at FROM questions WHERE settled IS NULL AND due_at <= ?1
+"""
+
+
+def due(db: sqlite3.Connection, runnables: Sequence[str], now: int) -> list[tuple[Due, int, str | None, int | None]]:
+    """Executions that may wait for a run, longest first, each with its id and its lease."""
+    names = ", ".join("?" * len(runnables))
+    rows = db.execute(
+        f"SELECT e.run, e.runnable, e.attempts, e.id, e.holder, e.lease_until FROM ({_DUE}) d"
+        " JOIN executions e ON e.id = d.id"
+        f" WHERE e.parked = 0 AND e.runnable IN ({names}) GROUP BY e.id ORDER BY min(d.since)",
+        (now, *runnables),
+    )
+    return [(Due(run, runnable, attempts), *lease) for run, runnable, attempts, *lease in rows]
+
+
+def park(db: sqlite3.Connection, run_id: str) -> None:
+    db.execute("UPDATE executions SET parked = 1 WHERE id = (SELECT execution FROM runs WHERE id = ?)", (run_id,))
