@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -226,7 +227,7 @@ def demo(
     raise typer.Exit(code)
 
 
-def _finish(work: Any) -> None:
+def _finish(work: Callable[[], int]) -> None:
     """Do the work and exit with its code; what can't be done is told in a few lines."""
     try:
         code = work()

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StoreError
 from ..types.approval import Cancel, Principal
 from .answers import understand_given
 from .asking import Asker, Cancelled
@@ -80,14 +79,14 @@ def resume(
         runnable = _load(place)
         own_store = store is None and has_own_store(runnable)
         kept_in = give_store(runnable, store)
-        record = asyncio.run(_record(kept_in, run_id))
+        record = asyncio.run(record_of(kept_in, run_id))
     else:
         there = open_to_read(store)
         if there is None:
             raise CliError(
                 f"there is no run {run_id}: nothing was kept in this folder yet", hint="--store names a store."
             )
-        record = asyncio.run(_record(there, run_id))
+        record = asyncio.run(record_of(there, run_id))
         place = _target_of(record)
         runnable = _load(place)
         runnable._store = kept_in = there
@@ -131,14 +130,11 @@ def store_of(app: str) -> Any:
 def _load(place: Target) -> Runnable:
     # What the user's file prints while it is imported is not what was asked for.
     with redirect_stdout(sys.stderr):
-        return load(place)
-
-
-async def _record(store: Any, run_id: str) -> RunRecord:
-    try:
-        return await record_of(store, run_id)
-    except StoreError as problem:
-        raise CliError(str(problem)) from None
+        runnable = load(place)
+    preload = getattr(getattr(runnable, "model", None), "preload", None)
+    if preload is not None:  # what its model needs is imported in the background, while stores open and people type
+        preload()
+    return runnable
 
 
 def _target_of(record: RunRecord) -> Target:
@@ -158,17 +154,6 @@ def _target_of(record: RunRecord) -> Target:
         f"run {record.info.run_id} is one of {record.info.runnable!r}, and {what}",
         hint=f"Say where it is: timbal resume {record.info.run_id[:16]} app.py::{record.info.runnable}",
     )
-
-
-def _preload(runnable: Runnable) -> None:
-    """Import what its model needs while the person types."""
-    import threading
-
-    from .. import models
-
-    hook = getattr(models, "preload", None)
-    if hook is not None and isinstance(getattr(runnable, "model", None), models.Model):
-        threading.Thread(target=hook, name="timbal-preload", daemon=True).start()
 
 
 # -- the input ---------------------------------------------------------------------------------------------------------
@@ -215,7 +200,6 @@ def _fill_gaps(screen: Screen, runnable: Runnable, given: dict[str, Any]) -> dic
 
 
 def _first_message(screen: Screen, runnable: Any) -> dict[str, Any]:
-    _preload(runnable)
     screen.text(f"{runnable.name} · {runnable.model.name} · an empty line or Ctrl-D leaves", "dim")
     try:
         text = screen.ask("> ").strip()

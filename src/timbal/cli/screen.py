@@ -23,7 +23,7 @@ _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 _PIECES = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 #: Paragraphs are not set wider than this, however wide the terminal is.
 MEASURE = 100
-ASCII = {"→": "->", "✓": "+", "✗": "x", "·": "-", "…": "...", "●": "*", "│": "|"}
+ASCII = {"→": "->", "✓": "+", "✗": "x", "·": "-", "…": "...", "│": "|"}
 
 
 class Screen:
@@ -32,6 +32,9 @@ class Screen:
     def __init__(self) -> None:
         from rich.console import Console
 
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # what a terminal can't show must not end the run
         self.stdout = sys.stdout
         self.out = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
         self.err = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
@@ -40,7 +43,7 @@ class Screen:
     @property
     def interactive(self) -> bool:
         """Whether a person is there who reads and types."""
-        return sys.stdin is not None and sys.stdin.isatty() and self.err.is_terminal
+        return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
     # -- the agent's words, as they come -----------------------------------------------------------------------------
 
@@ -110,9 +113,9 @@ class Screen:
         """One line of a timeline, to stdout; a terminal's is cut off where it ends."""
         from rich.text import Text
 
-        words = Text.assemble((f"{at}  ", "dim"), margin, (self.known(one_line(text)), style))
+        words = Text.assemble((f"{at}  ", "dim"), margin, (self._known(one_line(text)), style))
         if aside:
-            words.append(f"  {self.known(one_line(aside))}", "dim")
+            words.append(f"  {self._known(one_line(aside))}", "dim")
         self._print_cut(self.out, words)
 
     def copyable(self, text: str) -> None:
@@ -130,17 +133,13 @@ class Screen:
         widths = [max(cell_len(row[i]) for row in table) for i in range(len(heads))]
         for number, row in enumerate(table):
             cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
-            words = Text(self.known("  ".join(cells)).rstrip(), "" if number else "dim")
+            words = Text(self._known("  ".join(cells)).rstrip(), "" if number else "dim")
             self._print_cut(self.out, words)
 
     def raw(self, line: str) -> None:
         """A line for programs, to stdout."""
         self.stdout.write(line + "\n")
         self.stdout.flush()
-
-    def known(self, text: str) -> str:
-        """The text with marks that the terminal's encoding has."""
-        return text if self._unicode else "".join(map(self._known, text))
 
     # -- what a person types -----------------------------------------------------------------------------------------
 
@@ -150,7 +149,7 @@ class Screen:
         # Python edits lines (arrow keys, history) only where it prompts on the real stdout.
         face = self.stdout if self.out.is_terminal else sys.stderr
         with redirect_stdout(face):
-            return input(self.known(prompt))
+            return input(self._known(prompt))
 
     def forget_typed(self) -> None:
         """Drop what was typed before it was asked for: it can't have been meant as the answer."""
@@ -167,14 +166,15 @@ class Screen:
     def _unicode(self) -> bool:
         return "utf" in self.err.encoding.lower()
 
-    def _known(self, mark: str) -> str:
-        return mark if self._unicode else ASCII.get(mark, mark)
+    def _known(self, text: str) -> str:
+        """The text with marks that the terminal's encoding has."""
+        return text if self._unicode else "".join(ASCII.get(mark, mark) for mark in text)
 
     def _paragraph(self, console: Console, text: str, style: str, indent: int) -> None:
         from rich.padding import Padding
         from rich.text import Text
 
-        words = Text(self.known(plain(text)), style)
+        words = Text(self._known(plain(text)), style)
         if not console.is_terminal or not text:
             for part in words.split("\n", allow_blank=True):
                 console.print(Text("  " * indent) + part, soft_wrap=True)

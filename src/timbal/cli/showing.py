@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StoreError
 from ..terminal import command, plain_json
 from .errors import DONE, CliError
 from .listing import store_to_read
 from .places import APP_LABEL, record_of
 from .screen import Screen
 from .timeline import Entry, timeline
-from .words import answer_words, as_json, call_words, moment, short, tokens, took, who
+from .words import answer_words, as_json, call_words, headline, moment, short, tokens, took, who
 
 if TYPE_CHECKING:
     from ..stores.base import RunInfo, RunRecord
@@ -26,10 +25,7 @@ def show(run_id: str, url: str | None, app: str | None, json: bool) -> int:
     store = store_to_read(url, app)
     if store is None:
         raise CliError(f"there is no run {run_id}: nothing was kept in this folder yet", hint="--store names a store.")
-    try:
-        record = asyncio.run(record_of(store, run_id))
-    except StoreError as problem:
-        raise CliError(str(problem)) from None
+    record = asyncio.run(record_of(store, run_id))
     entries = timeline(record.facts)
     if json:
         screen.raw(plain_json(as_json(_as_dict(record, entries))))
@@ -99,7 +95,7 @@ def _words(entry: Entry) -> tuple[str, str, str]:
         case "call":
             return _call_words(entry)
         case "question":
-            words = entry.given.get("question") or entry.given.get("action") or entry.given
+            words = headline(entry.given) or entry.given
             return f"? {entry.kind}: {short(words, 200)}", f"({str(entry.id)[:12]})", "yellow"
         case "settled":
             return _settled_words(entry)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, assert_never, get_args
 
 from ..core.facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
-from ..core.ids import ROOT, parent, segment_of
+from ..core.ids import ROOT, child, model_segment, parent, segment_of, tool_segment
 from ..core.outputs import REPLY
 from ..types.message import load_message
 from ..types.run_status import PAUSED
@@ -54,11 +54,16 @@ class _Known:
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.inputs = _inputs(facts)
         self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked)}
-        self.returned = {fact.key for fact in facts if isinstance(fact, Returned)}
+        self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
         self.began: dict[str, int] = {}
         for fact in facts:
             if isinstance(fact, Called):
                 self.began.setdefault(fact.key, fact.at)
+
+    def replied_at(self, note: str) -> int:
+        """When the model gave the reply that a note is about."""
+        turn = int(segment_of(note).removeprefix("n"))
+        return self.returned.get(child(parent(note), model_segment(turn)), 0)
 
 
 def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
@@ -91,7 +96,7 @@ def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
                 id=fact.id,
             )
         case Noted():
-            yield Entry(0, "note", _depth(fact.key), "", value=fact.text)
+            yield Entry(known.replied_at(fact.key), "note", _depth(fact.key), "", value=fact.text)
         case Ended():
             yield _end(fact)
         case Called() | Reopened():
@@ -129,10 +134,10 @@ def _inputs(facts: Sequence[Fact]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for fact in facts:
         if isinstance(fact, Returned) and fact.kind == "model" and fact.output is not None:
-            turn = segment_of(fact.key).removeprefix("m")
+            turn = int(segment_of(fact.key).removeprefix("m"))
             uses = [part for part in fact.output["content"] if part["type"] == "tool_use"]
             for index, use in enumerate(uses):
-                found[f"{parent(fact.key)}/t{turn}.{index}"] = use["input"]
+                found[child(parent(fact.key), tool_segment(turn, index))] = use["input"]
     return found
 
 
