@@ -32,7 +32,7 @@ def test_what_waits_is_listed_with_the_command_that_answers_it(folder: Path) -> 
     assert "  options: S | M | L" in done.stdout
     assert "\x1b" not in done.stdout
     (asked,) = [line for line in lines(done.stdout) if "for role:finance" in line]
-    assert asked.startswith("  spend · ask_finance · asked ")
+    assert asked.startswith("  spend · ask_finance · for role:finance · asked ")
     assert asked.endswith("tenant=b")
     command = shlex.split(lines(done.stdout)[-1])
     assert piped(*command[1:-1], command[-1].replace("ANSWER", "no"), "--role", "finance", folder=folder).stdout == (

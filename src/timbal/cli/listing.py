@@ -14,7 +14,7 @@ from .errors import DONE, CliError
 from .places import APP_LABEL, ID_LENGTH, named_store, open_to_read
 from .running import pairs, store_of
 from .screen import Screen
-from .words import ago, as_json, moment, short, took, words_of
+from .words import about, ago, as_json, short, took, words_of
 
 if TYPE_CHECKING:
     from ..stores.base import BaseStore, Page, PendingItem, RunInfo
@@ -129,11 +129,7 @@ def _show_pending(screen: Screen, item: PendingItem, url: str | None, app: str |
     now = time.time_ns() // 1_000_000
     words = words_of(item.event)
     screen.listing(f"? {words.headline}", "bold")
-    aside = [item.kind, item.event.runnable_path, f"asked {ago(item.asked_at, now)}"]
-    if item.expires_at is not None:
-        aside.append(f"until {moment(item.expires_at)}")
-    if item.event.audience is not None:
-        aside.append(f"for {', '.join(item.event.audience)}")
+    aside = [*about(item.event), f"asked {ago(item.asked_at, now)}"]
     aside += [f"{name}={value}" for name, value in item.labels.items() if name != APP_LABEL]
     screen.listing(" · ".join(aside), "dim", indent=1)
     for name, text in words.details:

@@ -9,7 +9,8 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
+from functools import cache
 from typing import TYPE_CHECKING, TextIO
 
 from ..terminal import one_line, plain
@@ -38,7 +39,7 @@ class Screen:
         self.stdout = sys.stdout
         self.out = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
         self.err = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
-        self._open: _Flow | None = None
+        self._open: Flow | None = None
 
     @property
     def interactive(self) -> bool:
@@ -56,10 +57,10 @@ class Screen:
         if self.err.is_terminal:
             self._flow(self.err, "dim").write(plain(text))
 
-    def _flow(self, console: Console, style: str) -> _Flow:
+    def _flow(self, console: Console, style: str) -> Flow:
         if self._open is None or (self._open.console, self._open.style) != (console, style):
             self.end()
-            self._open = _Flow(console, style)
+            self._open = Flow(console, style)
         return self._open
 
     def end(self) -> None:
@@ -146,10 +147,11 @@ class Screen:
     def ask(self, prompt: str) -> str:
         """A line that the person types; raises `EOFError` when they leave."""
         self.end()
-        # Python edits lines (arrow keys, history) only where it prompts on the real stdout.
-        face = self.stdout if self.out.is_terminal else sys.stderr
-        with redirect_stdout(face):
-            return input(self._known(prompt))
+        if not self.stdout.isatty():
+            with redirect_stdout(sys.stderr):
+                return input(self._known(prompt))
+        _edit_lines()
+        return input(self._known(prompt))
 
     def forget_typed(self) -> None:
         """Drop what was typed before it was asked for: it can't have been meant as the answer."""
@@ -197,6 +199,16 @@ class Screen:
         self.err.print(words, soft_wrap=True)
 
 
+@cache
+def _edit_lines() -> None:
+    """Let `input()` have arrow keys and history, and take what is pasted as one line, with its line breaks in it."""
+    with suppress(ImportError):
+        import readline
+
+        if os.environ.get("TERM") != "dumb":
+            readline.parse_and_bind("set enable-bracketed-paste on")
+
+
 def forget_stdout() -> None:
     """Write no more to a pipe that nobody reads: not at the end of the process, either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -237,7 +249,7 @@ class Beside(io.TextIOBase):
         return sys.stderr.encoding
 
 
-class _Flow:
+class Flow:
     """Words as they come; at a terminal, lines are broken between words."""
 
     def __init__(self, console: Console, style: str) -> None:

@@ -43,6 +43,17 @@ def words_of(event: Ask) -> Words:
     return Words(asked or f"{event.runnable_name} asks ({event.kind})", details, problem)
 
 
+def about(event: Ask) -> list[str]:
+    """What there is to know of a question besides its words: its kind, who asks, until when, and whom."""
+    told = [event.kind, event.runnable_path]
+    if event.expires_at is not None:
+        told.append(f"until {moment(event.expires_at)}")
+    audience: list[str] | None = getattr(event, "audience", None)
+    if audience is not None:
+        told.append(f"for {', '.join(audience)}")
+    return told
+
+
 def headline(payload: dict[str, Any]) -> str | None:
     """What a payload asks in words, if it does."""
     texts = (payload.get(name) for name in _HEADLINES)
