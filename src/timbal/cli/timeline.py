@@ -45,7 +45,7 @@ def timeline(facts: Sequence[Fact]) -> list[Entry]:
     """Everything in order of time; a call stands where it first began."""
     known = _Known(facts)
     entries = [entry for fact in facts for entry in _entries(fact, known)]
-    return sorted(entries, key=lambda entry: (entry.at, _ORDER.index(entry.what)))
+    return sorted(entries, key=lambda entry: (entry.at, _ORDER.index(entry.what), entry.depth))
 
 
 class _Known:
@@ -55,10 +55,11 @@ class _Known:
         self.inputs = _inputs(facts)
         self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked)}
         self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
-        self.began: dict[str, int] = {}
+        self.names = {fact.key: fact.name for fact in facts if isinstance(fact, Called | Returned)}
+        self.began: dict[str, Called] = {}
         for fact in facts:
             if isinstance(fact, Called):
-                self.began.setdefault(fact.key, fact.at)
+                self.began.setdefault(fact.key, fact)
 
     def replied_at(self, note: str) -> int:
         """When the model gave the reply that a note is about."""
@@ -74,7 +75,7 @@ def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
             yield Entry(fact.at, "resumed", 0, "", run_id=fact.run_id)
         case Returned():
             yield _call(fact, known)
-        case Called() if fact.key != ROOT and fact.key not in known.returned and known.began[fact.key] == fact.at:
+        case Called() if fact.key != ROOT and fact.key not in known.returned and known.began[fact.key] is fact:
             given = known.inputs.get(fact.key)
             yield Entry(fact.at, "call", _depth(fact.key), fact.name, fact.kind, "open", given=given)
         case Asked():
@@ -113,11 +114,13 @@ def _call(fact: Returned, known: _Known) -> Entry:
         output = None  # it is the last words of its own model, which are in the line before
     status = "error" if fact.error is not None else fact.reason if fact.kind != "model" and fact.reason else "success"
     error = None if fact.error is None else f"{fact.error['type']}: {fact.error['message']}"
-    began = min(fact.t0, known.began.get(fact.key, fact.t0))
+    began = known.began[fact.key].at if fact.key in known.began else fact.t0
     usage = fact.usage if fact.kind == "model" else None
     given, took = known.inputs.get(fact.key), fact.t1 - began
     depth = _depth(fact.key)
-    return Entry(began, "call", depth, fact.name, fact.kind, status, took, None, given, output, error, usage)
+    above = known.names.get(parent(fact.key))
+    name = f"{above}.{fact.name}" if fact.kind == "model" and above is not None else fact.name
+    return Entry(began, "call", depth, name, fact.kind, status, took, None, given, output, error, usage)
 
 
 def _end(fact: Ended) -> Entry:
