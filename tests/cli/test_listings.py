@@ -53,7 +53,7 @@ def test_runs_are_listed_in_pages_newest_first(folder: Path) -> None:
     assert head.split() == ["RUN", "STATUS", "RUNNABLE", "TOOK", "STARTED", "LABELS"]
     assert [row.split()[1:3] for row in rows] == [["paused", "assistant"], ["error", "fail"], ["success", "assistant"]]
     assert rows[0].endswith("tenant=a")
-    page = piped("runs", "--limit", "2", folder=folder)
+    page = piped("runs", "--limit", "1", "--runnable", "assistant", folder=folder)
     more = shlex.split(lines(page.stderr)[-1])[1:]
     assert [row.split()[1] for row in lines(piped(*more, folder=folder).stdout)[1:]] == ["success"]
     only = json.loads(piped("runs", "--status", "success", "--json", folder=folder).stdout)["items"]

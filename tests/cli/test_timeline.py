@@ -40,7 +40,7 @@ async def test_calls_stand_where_they_began_with_their_arguments_and_their_depth
     agent: Agent[Any] = Agent("a", TestModel(responses=[uses("good", "bad"), "done"]), tools=[work], store=store)
     paused = await agent(prompt="go")
     entries = timeline((await store.get(paused.run_id)).facts)
-    good, bad = by_name(entries, "work")[:2]
+    good, bad = (entry for entry in by_name(entries, "work") if entry.what == "call")
     assert {(entry.status, entry.given["what"]) for entry in (good, bad)} == {("open", "good"), ("error", "bad")}
     assert [entry.error for entry in (good, bad) if entry.error] == ["ValueError: bad work"]
     assert [entry.value for entry in by_name(entries, "prepare")] == ["GOOD", "BAD"]

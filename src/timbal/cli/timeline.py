@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, assert_never, get_args
 
@@ -12,6 +14,8 @@ from ..types.message import load_message
 from ..types.run_status import PAUSED
 
 What = Literal["started", "resumed", "settled", "call", "note", "question", "ended"]
+#: A call's place in its caller: a letter (model, note, tool) and its turn, or its position; then which of several.
+_SEGMENT = re.compile(r"([a-z]?)(\d+)(?:\.(\d+))?")
 #: What comes first of two things at the same time.
 _ORDER: tuple[What, ...] = get_args(What)
 
@@ -44,8 +48,9 @@ class Entry(NamedTuple):
 def timeline(facts: Sequence[Fact]) -> list[Entry]:
     """Everything in order of time; a call stands where it first began."""
     known = _Known(facts)
-    entries = [entry for fact in facts for entry in _entries(fact, known)]
-    return sorted(entries, key=lambda entry: (entry.at, _ORDER.index(entry.what), entry.depth))
+    entries = [(entry, _place(known.key_of(fact))) for fact in facts for entry in _entries(fact, known)]
+    entries.sort(key=lambda pair: (pair[0].at, _ORDER.index(pair[0].what), pair[1]))
+    return [entry for entry, _ in entries]
 
 
 class _Known:
@@ -60,6 +65,11 @@ class _Known:
         for fact in facts:
             if isinstance(fact, Called):
                 self.began.setdefault(fact.key, fact)
+
+    def key_of(self, fact: Fact) -> str:
+        """The key of what a fact is about."""
+        about = self.asked[fact.id] if isinstance(fact, Settled) else fact
+        return getattr(about, "key", ROOT)
 
     def replied_at(self, note: str) -> int:
         """When the model gave the reply that a note is about."""
@@ -142,6 +152,15 @@ def _inputs(facts: Sequence[Fact]) -> dict[str, dict[str, Any]]:
             for index, use in enumerate(uses):
                 found[child(parent(fact.key), tool_segment(turn, index))] = use["input"]
     return found
+
+
+def _place(key: str) -> list[tuple[int, str, int]]:
+    """Where a call stands among others of the same time: by its turn, model before tools, or by its position."""
+    places = []
+    for segment in key.split("/")[1:]:
+        found = _SEGMENT.fullmatch(segment)
+        places.append((int(found[2]), found[1], int(found[3] or 0)) if found else (sys.maxsize, segment, 0))
+    return places
 
 
 def _depth(key: str) -> int:
