@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from timbal.cli.screen import Flow
+from timbal.cli.flow import Flow
 
 SET = {
     "a line breaks between words": (["one two thr", "ee four five"], "one two three four\nfive\n"),
