@@ -116,6 +116,11 @@ class Tmux:
         """Press a key, such as `C-c`."""
         self._run("send-keys", key)
 
+    def paste(self, text: str) -> None:
+        """Paste, as from the clipboard."""
+        self._run("set-buffer", text)
+        self._run("paste-buffer", "-p")
+
     def wait_for(self, text: str) -> str:
         """Wait until this is on the screen; gives the screen."""
         self._wait(lambda: text in self.screen(), repr(text))

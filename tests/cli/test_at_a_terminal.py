@@ -122,6 +122,21 @@ def test_a_conversation_goes_on_until_the_person_leaves(folder: Path) -> None:
     assert [line.split()[1:3] for line in lines[1:3]] == [["success", "assistant"]] * 2
 
 
+def test_lines_can_be_edited_and_a_paste_is_one_answer(folder: Path) -> None:
+    with typing(folder, "timbal run shop.py::agent -p three") as session:
+        session.wait_for("question 1 of 3")
+        session.paste("Grace\nHopper")
+        for key in ("Home", "Right", "BSpace"):
+            session.press(key)
+        session.type("J", at="Hopper")
+        session.wait_for("question 2 of 3")
+        session.type("all", at=">")
+        session.wait_for("question 3 of 3")
+        session.type("y", at=">")
+        screen = session.wait_for("run 0")
+    assert "Done: Jrace Hopper; " in " ".join(screen.split())
+
+
 def test_a_person_can_cancel_instead_of_answering(folder: Path) -> None:
     with typing(folder, "timbal run shop.py::agent -p go; echo code $?") as session:
         session.type("/cancel we need none", at=">")

@@ -40,7 +40,7 @@ async def test_calls_stand_where_they_began_with_their_arguments_and_their_depth
     agent: Agent[Any] = Agent("a", TestModel(responses=[uses("good", "bad"), "done"]), tools=[work], store=store)
     paused = await agent(prompt="go")
     entries = timeline((await store.get(paused.run_id)).facts)
-    good, bad = by_name(entries, "work")[:2]
+    good, bad = (entry for entry in by_name(entries, "work") if entry.what == "call")
     assert {(entry.status, entry.given["what"]) for entry in (good, bad)} == {("open", "good"), ("error", "bad")}
     assert [entry.error for entry in (good, bad) if entry.error] == ["ValueError: bad work"]
     assert [entry.value for entry in by_name(entries, "prepare")] == ["GOOD", "BAD"]
@@ -59,6 +59,31 @@ async def test_calls_stand_where_they_began_with_their_arguments_and_their_depth
     assert [(entry.value, entry.by) for entry in settled] == [("well", {"sub": "ada", "roles": []}), (True, None)]
     assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
     assert [entry.status for entry in entries if entry.what == "ended"] == ["paused", "paused", "success"]
+
+
+async def test_a_model_of_an_inner_agent_is_told_from_that_of_the_outer_one() -> None:
+    store = MemoryStore()
+    inner: Agent[Any] = Agent("inner", TestModel(responses=["in"]))
+    use = {"type": "tool_use", "id": "u", "name": "inner", "input": {"prompt": "hi"}}
+    outer: Agent[Any] = Agent(
+        "outer", TestModel(responses=[Message("assistant", [use]), "out"]), tools=[inner], store=store
+    )
+    output = await outer(prompt="go")
+    calls = [entry for entry in timeline((await store.get(output.run_id)).facts) if entry.what == "call"]
+    assert [(entry.name, entry.value) for entry in calls if entry.kind == "model"] == [
+        ("llm", ""),
+        ("inner.llm", "in"),
+        ("llm", "out"),
+    ]
+
+
+async def test_what_the_model_was_told_of_its_answer_stands_after_it() -> None:
+    store = MemoryStore()
+    agent: Agent[Any] = Agent("a", TestModel(responses=["no number", "5"]), output_model=int, store=store)
+    output = await agent(prompt="go")
+    entries = timeline((await store.get(output.run_id)).facts)
+    assert [entry.what for entry in entries if entry.what != "call"] == ["started", "note", "ended"]
+    assert entries.index(by_name(entries, "llm")[0]) < [entry.what for entry in entries].index("note")
 
 
 async def test_a_tool_of_its_own_has_its_input_at_the_start() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -126,7 +127,9 @@ def run(
     """
     from . import running
 
-    _finish(lambda: running.run(target, params or [], prompt, input, after, store, label or [], by, role or [], json))
+    given = running.Input(params or [], prompt, input)
+    options = running.Options(store, by, role or [], json)
+    _finish(lambda: running.run(target, given, after, label or [], options))
 
 
 @app.command(cls=QuickCommand)
@@ -153,7 +156,8 @@ def resume(
     """Go on with a run: give it answers, or be asked; one that failed or was interrupted is taken up again."""
     from . import running
 
-    _finish(lambda: running.resume(run_id, target, answer or [], cancel, store, by, role or [], json))
+    options = running.Options(store, by, role or [], json)
+    _finish(lambda: running.resume(run_id, target, answer or [], cancel, options))
 
 
 @app.command(cls=QuickCommand)
@@ -170,7 +174,8 @@ def pending(
     """List what waits for an answer, oldest first."""
     from . import listing
 
-    _finish(lambda: listing.pending(runnable, kind, label or [], limit, after, store, app, json))
+    query = listing.Query(runnable, label or [], limit, after, listing.Where(store, app), json)
+    _finish(lambda: listing.pending(kind, query))
 
 
 @app.command(cls=QuickCommand)
@@ -189,15 +194,16 @@ def runs(
     """List runs, newest first."""
     from . import listing
 
-    _finish(lambda: listing.runs(status, runnable, label or [], limit, after, store, app, json))
+    query = listing.Query(runnable, label or [], limit, after, listing.Where(store, app), json)
+    _finish(lambda: listing.runs(status, query))
 
 
 @app.command(cls=QuickCommand)
 def show(run_id: RunId, store: Store = None, app: App = None, json: Json = False) -> None:
     """Show what happened in a run: calls, waits, who answered, and how long it took."""
-    from . import showing
+    from . import listing, showing
 
-    _finish(lambda: showing.show(run_id, store, app, json))
+    _finish(lambda: showing.show(run_id, listing.Where(store, app), json))
 
 
 @app.command(cls=QuickCommand)
@@ -244,7 +250,7 @@ def demo(
     raise typer.Exit(code)
 
 
-def _finish(work: Any) -> None:
+def _finish(work: Callable[[], int]) -> None:
     """Do the work and exit with its code; what can't be done is told in a few lines."""
     try:
         code = work()

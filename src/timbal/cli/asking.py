@@ -11,7 +11,7 @@ from ..types.events import ApprovalEvent
 from .answers import field_for, options_of, understand
 from .fields import Field, Unfit, check, numbered, parts_of, read
 from .screen import Screen
-from .words import Ask, answer_words, as_json, moment, words_of
+from .words import Ask, about, answer_words, as_json, words_of
 
 CANCEL, SKIP = "/cancel", "/skip"
 
@@ -142,13 +142,7 @@ def show_question(screen: Screen, event: Ask, where: str = "") -> None:
     words = words_of(event)
     screen.text()
     screen.text(f"? {words.headline}", "bold yellow")
-    aside = [event.kind, event.runnable_path, *([where] if where else [])]
-    if event.expires_at is not None:
-        aside.append(f"until {moment(event.expires_at)}")
-    audience = None if isinstance(event, ApprovalEvent) else event.audience
-    if audience is not None:
-        aside.append(f"for {', '.join(audience)}")
-    screen.text(" · ".join(aside), "dim", indent=1)
+    screen.text(" · ".join(part for part in (*about(event), where) if part), "dim", indent=1)
     for name, text in words.details:
         screen.text(f"{name}: {text}" if name else text, indent=1)
     if words.problem is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import StoreError
 from ..terminal import command, plain_json
@@ -14,94 +14,102 @@ from .errors import DONE, CliError
 from .places import APP_LABEL, ID_LENGTH, named_store, open_to_read
 from .running import pairs, store_of
 from .screen import Screen
-from .words import ago, as_json, moment, short, took, words_of
+from .words import about, ago, as_json, short, took, words_of
 
 if TYPE_CHECKING:
     from ..stores.base import BaseStore, Page, PendingItem, RunInfo
 
 T = TypeVar("T")
 
-STATUSES = ("running", "paused", "success", "error", "cancelled")
+STATUSES = ("running", "paused", "parked", "success", "error", "cancelled", "erased")
 #: A terminal of fewer columns gets the first digits of run ids only.
 WIDE, SHORT_ID = 120, 16
 
 
-def pending(
-    runnable: str | None,
-    kind: str | None,
-    labels: Sequence[str],
-    limit: str,
-    after: str | None,
-    url: str | None,
-    app: str | None,
-    json: bool,
-) -> int:
+class Where(NamedTuple):
+    """Which store to look into: by its URL, or as that of a runnable."""
+
+    store: str | None
+    app: str | None
+
+    @property
+    def words(self) -> list[str]:
+        """The options that say so."""
+        return options(("--store", self.store), ("--app", self.app))
+
+
+class Query(NamedTuple):
+    """What a listing shows, as the command's options say it."""
+
+    runnable: str | None
+    labels: Sequence[str]
+    limit: str
+    after: str | None
+    where: Where
+    as_json: bool
+
+    @property
+    def most(self) -> int:
+        """How many items at most; raises `CliError`."""
+        if not self.limit.isdecimal() or int(self.limit) < 1:
+            raise CliError(f"--limit is a number of at least 1, not {self.limit!r}")
+        return int(self.limit)
+
+    @property
+    def words(self) -> list[str]:
+        """The options that say so, but for the page."""
+        labels = (("--label", label) for label in self.labels)
+        return options(("--runnable", self.runnable), *labels, ("--limit", self.limit)) + self.where.words
+
+
+def pending(kind: str | None, query: Query) -> int:
     """List open questions."""
-    screen = Screen()
-    wanted, most = pairs(labels, "--label"), _number(limit)
-    page = _ask(screen, url, app, lambda store: store.pending(runnable, kind, wanted, after=after, limit=most))
-    if json:
+    screen, most = Screen(), query.most
+    wanted = pairs(query.labels, "--label")
+    page = _ask(query, lambda store: store.pending(query.runnable, kind, wanted, after=query.after, limit=most))
+    if query.as_json:
         _print_json(screen, page, _pending_json)
-        return DONE
-    if page is None or not page.items:
+    elif page is None or not page.items:
         screen.listing("Nothing waits for an answer." if page is not None else _nothing_yet())
-        return DONE
-    words = [*(["--store", url] if url else []), *(["--app", app] if app else [])]
-    for item in page.items:
-        _show_pending(screen, item, url, app)
-    _say_more(screen, page, "pending", words)
+    else:
+        for item in page.items:
+            _show_pending(screen, item, query.where)
+        _say_more(screen, page, "pending", options(("--kind", kind)) + query.words)
     return DONE
 
 
-def runs(
-    status: str | None,
-    runnable: str | None,
-    labels: Sequence[str],
-    limit: str,
-    after: str | None,
-    url: str | None,
-    app: str | None,
-    json: bool,
-) -> int:
+def runs(status: str | None, query: Query) -> int:
     """List runs."""
     if status is not None and status not in STATUSES:
         raise CliError(f"--status is one of {', '.join(STATUSES)}, not {status!r}")
-    screen = Screen()
-    wanted, most = pairs(labels, "--label"), _number(limit)
-    page = _ask(screen, url, app, lambda store: store.runs(status, runnable, wanted, after=after, limit=most))
-    if json:
+    screen, most = Screen(), query.most
+    wanted = pairs(query.labels, "--label")
+    page = _ask(query, lambda store: store.runs(status, query.runnable, wanted, after=query.after, limit=most))
+    if query.as_json:
         _print_json(screen, page, lambda info: info._asdict())
-        return DONE
-    if page is None or not page.items:
+    elif page is None or not page.items:
         screen.listing("No runs." if page is not None else _nothing_yet())
-        return DONE
-    now = time.time_ns() // 1_000_000
-    length = SHORT_ID if screen.out.is_terminal and screen.out.width < WIDE else ID_LENGTH
-    gone_on = {info.parent_run_id for info in page.items if info.run_id != info.execution_id}
-    rows = [_row(info, length, now, info.run_id in gone_on) for info in page.items]
-    screen.rows(("RUN", "STATUS", "RUNNABLE", "TOOK", "STARTED", "LABELS"), rows)
-    _say_more(screen, page, "runs", [*(["--store", url] if url else []), *(["--app", app] if app else [])])
+    else:
+        screen.rows(("RUN", "STATUS", "RUNNABLE", "TOOK", "STARTED", "LABELS"), _rows(screen, page.items))
+        _say_more(screen, page, "runs", options(("--status", status)) + query.words)
     return DONE
 
 
-def store_to_read(url: str | None, app: str | None) -> BaseStore | None:
-    """The store that a listing looks into: the named one, that of `app`, or the command line's."""
-    if url is None and app is not None:
-        store: BaseStore = store_of(app)
+def options(*named: tuple[str, str | None]) -> list[str]:
+    """Those that have a value, as words of a command."""
+    return [word for name, value in named if value is not None for word in (name, value)]
+
+
+def store_to_read(where: Where) -> BaseStore | None:
+    """The store that a listing looks into: the named one, that of a runnable, or the command line's."""
+    if where.store is None and where.app is not None:
+        store: BaseStore = store_of(where.app)
         return store
-    return open_to_read(url)
+    return open_to_read(where.store)
 
 
-def _number(limit: str) -> int:
-    if not limit.isdecimal() or int(limit) < 1:
-        raise CliError(f"--limit is a number of at least 1, not {limit!r}")
-    return int(limit)
-
-
-def _ask(
-    screen: Screen, url: str | None, app: str | None, question: Callable[[BaseStore], Awaitable[Page[T]]]
-) -> Page[T] | None:
-    store = store_to_read(url, app)
+def _ask(query: Query, question: Callable[[BaseStore], Awaitable[Page[T]]]) -> Page[T] | None:
+    store = store_to_read(query.where)
     if store is None:
         return None
 
@@ -124,35 +132,45 @@ def _pending_json(item: PendingItem) -> dict[str, Any]:
     return {**item._asdict(), "event": item.event.model_dump(mode="json")}
 
 
-def _show_pending(screen: Screen, item: PendingItem, url: str | None, app: str | None) -> None:
+def _show_pending(screen: Screen, item: PendingItem, where: Where) -> None:
     """A question, and the command that answers it."""
     now = time.time_ns() // 1_000_000
     words = words_of(item.event)
     screen.listing(f"? {words.headline}", "bold")
-    aside = [item.kind, item.event.runnable_path, f"asked {ago(item.asked_at, now)}"]
-    if item.expires_at is not None:
-        aside.append(f"until {moment(item.expires_at)}")
-    if item.event.audience is not None:
-        aside.append(f"for {', '.join(item.event.audience)}")
+    aside = [*about(item.event), f"asked {ago(item.asked_at, now)}"]
     aside += [f"{name}={value}" for name, value in item.labels.items() if name != APP_LABEL]
     screen.listing(" · ".join(aside), "dim", indent=1)
     for name, text in words.details:
         screen.listing(f"{name}: {text}" if name else text, indent=1)
-    if options := options_of(item.event):
-        screen.listing("options: " + " | ".join(short(option) for option in options), indent=1)
-    target = [] if APP_LABEL in item.labels and app is None else [app or "APP.PY::" + item.runnable]
-    more = [*target, *(["--store", url] if url else [])]
-    screen.copyable(command("resume", item.run_id, *more, "--answer", f"{item.id[:12]}=ANSWER"))
+    if choices := options_of(item.event):
+        screen.listing("options: " + " | ".join(short(option) for option in choices), indent=1)
+    target = target_words(item.labels, item.runnable, where)
+    named = [*target, *options(("--store", where.store))]
+    screen.copyable(command("resume", item.run_id, *named, "--answer", f"{item.id[:12]}=ANSWER"))
     screen.listing()
 
 
-def _row(info: RunInfo, length: int, now: int, gone_on: bool) -> tuple[str, ...]:
-    status = info.status if info.status in ("success", "paused", "running") else info.reason or info.status
-    if gone_on:
-        status = "went on"
-    lasted = took(info.t1 - info.t0) if info.t1 is not None else ""
-    labels = " ".join(f"{name}={value}" for name, value in info.labels.items() if name != APP_LABEL)
-    return info.run_id[:length], status, info.runnable, lasted, ago(info.t0, now), labels
+def target_words(labels: Mapping[str, str], runnable: str, where: Where) -> list[str]:
+    """The runnable, as `timbal resume` has to be told: not at all where the run's record tells it."""
+    if where.app is not None:
+        return [where.app]
+    return [] if APP_LABEL in labels else [f"APP.PY::{runnable}"]
+
+
+def _rows(screen: Screen, infos: Sequence[RunInfo]) -> list[tuple[str, ...]]:
+    now = time.time_ns() // 1_000_000
+    length = SHORT_ID if screen.out.is_terminal and screen.out.width < WIDE else ID_LENGTH
+    rows: list[tuple[str, ...]] = []
+    later: set[str] = set()
+    for info in infos:  # the newest of an execution comes first
+        status = info.status if info.status in ("success", "paused", "running") else info.reason or info.status
+        if info.execution_id in later:
+            status = "went on"
+        later.add(info.execution_id)
+        lasted = took(info.t1 - info.t0) if info.t1 is not None else ""
+        labels = " ".join(f"{name}={value}" for name, value in info.labels.items() if name != APP_LABEL)
+        rows.append((info.run_id[:length], status, info.runnable, lasted, ago(info.t0, now), labels))
+    return rows
 
 
 def _say_more(screen: Screen, page: Page[Any], name: str, words: Sequence[str]) -> None:

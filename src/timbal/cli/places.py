@@ -105,6 +105,8 @@ async def record_of(store: BaseStore, given: str) -> RunRecord:
         return await store.get(await _full_id(store, given))
     except RunNotFound:
         raise _no_run(given) from None
+    except StoreError as problem:
+        raise CliError(str(problem)) from None
 
 
 async def _full_id(store: BaseStore, given: str) -> str:

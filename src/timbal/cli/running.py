@@ -8,13 +8,12 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import StoreError
 from ..types.approval import Cancel, Principal
 from .answers import understand_given
 from .asking import Asker, Cancelled
-from .errors import USAGE, CliError
+from .errors import DONE, USAGE, CliError
 from .fields import Unfit, field_of, loose
 from .locate import Target, load
 from .places import APP_LABEL, give_store, has_own_store, open_to_read, record_of
@@ -27,67 +26,69 @@ if TYPE_CHECKING:
     from ..stores.base import RunRecord
 
 
-def run(
-    target: str,
-    params: Sequence[str],
-    prompt: str | None,
-    input: str | None,
-    after: str | None,
-    store: str | None,
-    labels: Sequence[str],
-    by: str | None,
-    roles: Sequence[str],
-    as_json: bool,
-) -> int:
+class Options(NamedTuple):
+    """What `timbal run` and `timbal resume` have in common."""
+
+    store: str | None
+    by: str | None
+    roles: Sequence[str]
+    as_json: bool
+
+    def how(self, place: Target, *, known: bool) -> How:
+        """How a session is run; `known`: the run's record names its runnable."""
+        words = ["--store", self.store] if self.store is not None else []
+        return How(str(place), known, words, Principal(self.by or _user(), list(self.roles)), self.as_json)
+
+
+class Input(NamedTuple):
+    """What `timbal run` is given for its runnable."""
+
+    params: Sequence[str]
+    prompt: str | None
+    json: str | None
+
+
+def run(target: str, given: Input, after: str | None, labels: Sequence[str], options: Options) -> int:
     """Run a runnable; gives the exit code."""
     screen = Screen()
     place = Target(target)
     runnable = _load(place)
-    own_store = store is None and has_own_store(runnable)
-    kept_in = give_store(runnable, store)
-    arguments = _given(runnable, params, prompt, input)
-    talk = not as_json and screen.interactive and runnable.kind == "Agent" and not arguments
-    if not arguments and runnable.kind == "Agent":
-        if not talk:
-            raise CliError(f"what is {runnable.name} to do?", hint="Give --prompt TEXT, or --prompt - to read stdin.")
+    own_store = options.store is None and has_own_store(runnable)
+    store = give_store(runnable, options.store)
+    arguments = _given(runnable, given)
+    asks = screen.interactive and not options.as_json
+    talk = asks and runnable.kind == "Agent" and not arguments
+    if talk:
         arguments = _first_message(screen, runnable)
-    elif screen.interactive and not as_json:
+        if not arguments:
+            return DONE
+    elif runnable.kind == "Agent" and not arguments:
+        raise CliError(f"what is {runnable.name} to do?", hint="Give --prompt TEXT, or --prompt - to read stdin.")
+    elif asks:
         arguments = _fill_gaps(screen, runnable, arguments)
-    if not arguments and runnable.kind == "Agent":
-        return 0
-    known = place.is_here() and not own_store
     marks = {**pairs(labels, "--label"), **({APP_LABEL: str(place)} if place.is_here() else {})}
     if after is not None:
-        arguments = {**arguments, "parent_id": asyncio.run(record_of(kept_in, after)).info.run_id}
-    how = How(str(place), known, _words(store), _person(by, roles), as_json)
-    return Session(runnable, kept_in, screen, how).start(arguments, marks, talk=talk)
+        arguments = {**arguments, "parent_id": asyncio.run(record_of(store, after)).info.run_id}
+    how = options.how(place, known=place.is_here() and not own_store)
+    return Session(runnable, store, screen, how).start(arguments, marks, talk=talk)
 
 
-def resume(
-    run_id: str,
-    target: str | None,
-    answers: Sequence[str],
-    cancel: str | None,
-    store: str | None,
-    by: str | None,
-    roles: Sequence[str],
-    as_json: bool,
-) -> int:
+def resume(run_id: str, target: str | None, answers: Sequence[str], cancel: str | None, options: Options) -> int:
     """Go on with a run; gives the exit code."""
-    screen = Screen()
+    screen, store = Screen(), options.store
     if target is not None:
         place = Target(target)
         runnable = _load(place)
         own_store = store is None and has_own_store(runnable)
         kept_in = give_store(runnable, store)
-        record = asyncio.run(_record(kept_in, run_id))
+        record = asyncio.run(record_of(kept_in, run_id))
     else:
         there = open_to_read(store)
         if there is None:
             raise CliError(
                 f"there is no run {run_id}: nothing was kept in this folder yet", hint="--store names a store."
             )
-        record = asyncio.run(_record(there, run_id))
+        record = asyncio.run(record_of(there, run_id))
         place = _target_of(record)
         runnable = _load(place)
         runnable._store = kept_in = there
@@ -105,7 +106,7 @@ def resume(
             "Another process is at work on this run, or was when it ended. Waiting for it, or taking over.", "dim"
         )
     known = target is None or (info.labels.get(APP_LABEL) == str(place) and place.is_here() and not own_store)
-    how = How(str(place), known, _words(store), _person(by, roles), as_json)
+    how = options.how(place, known=known)
     return Session(runnable, kept_in, screen, how).go_on(info.run_id, given, asked_to_cancel=cancel is not None)
 
 
@@ -131,14 +132,11 @@ def store_of(app: str) -> Any:
 def _load(place: Target) -> Runnable:
     # What the user's file prints while it is imported is not what was asked for.
     with redirect_stdout(sys.stderr):
-        return load(place)
-
-
-async def _record(store: Any, run_id: str) -> RunRecord:
-    try:
-        return await record_of(store, run_id)
-    except StoreError as problem:
-        raise CliError(str(problem)) from None
+        runnable = load(place)
+    preload = getattr(getattr(runnable, "model", None), "preload", None)
+    if preload is not None:  # what its model needs is imported in the background, while stores open and people type
+        preload()
+    return runnable
 
 
 def _target_of(record: RunRecord) -> Target:
@@ -160,25 +158,15 @@ def _target_of(record: RunRecord) -> Target:
     )
 
 
-def _preload(runnable: Runnable) -> None:
-    """Import what its model needs while the person types."""
-    import threading
-
-    from .. import models
-
-    hook = getattr(models, "preload", None)
-    if hook is not None and isinstance(getattr(runnable, "model", None), models.Model):
-        threading.Thread(target=hook, name="timbal-preload", daemon=True).start()
-
-
 # -- the input ---------------------------------------------------------------------------------------------------------
 
 
-def _given(runnable: Runnable, params: Sequence[str], prompt: str | None, input: str | None) -> dict[str, Any]:
+def _given(runnable: Runnable, what: Input) -> dict[str, Any]:
     """The input that the command gives; raises `CliError`."""
+    params, prompt, _ = what
     given: dict[str, Any] = {}
-    if input is not None:
-        value = loose(sys.stdin.read() if input == "-" else input)
+    if what.json is not None:
+        value = loose(sys.stdin.read() if what.json == "-" else what.json)
         if not isinstance(value, dict):
             raise CliError("--input is no JSON object", hint='Give it as in --input \'{"name": "shop"}\'.')
         given.update(value)
@@ -215,7 +203,6 @@ def _fill_gaps(screen: Screen, runnable: Runnable, given: dict[str, Any]) -> dic
 
 
 def _first_message(screen: Screen, runnable: Any) -> dict[str, Any]:
-    _preload(runnable)
     screen.text(f"{runnable.name} · {runnable.model.name} · an empty line or Ctrl-D leaves", "dim")
     try:
         text = screen.ask("> ").strip()
@@ -264,17 +251,9 @@ def _ids(asked: Mapping[str, Asked]) -> str:
     return f"Its questions: {', '.join(f'{id[:12]} ({fact.name})' for id, fact in asked.items())}." if asked else ""
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
-
-
-def _words(store: str | None) -> list[str]:
-    return ["--store", store] if store is not None else []
-
-
-def _person(by: str | None, roles: Sequence[str]) -> Principal:
-    if by is None:
-        try:
-            by = getpass.getuser()
-        except (OSError, KeyError):
-            by = "somebody"
-    return Principal(by, list(roles))
+def _user() -> str:
+    """Who is logged in."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "somebody"

@@ -5,25 +5,23 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import re
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, TextIO
+from contextlib import redirect_stdout, suppress
+from functools import cache
+from typing import TYPE_CHECKING
 
 from ..terminal import one_line, plain
+from .flow import Flow
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-#: Wide characters may be parted anywhere, other words at spaces only.
-_WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
-_PIECES = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 #: Paragraphs are not set wider than this, however wide the terminal is.
 MEASURE = 100
-ASCII = {"→": "->", "✓": "+", "✗": "x", "·": "-", "…": "...", "●": "*", "│": "|"}
+ASCII = {"→": "->", "✓": "+", "✗": "x", "·": "-", "…": "...", "│": "|"}
 
 
 class Screen:
@@ -32,15 +30,18 @@ class Screen:
     def __init__(self) -> None:
         from rich.console import Console
 
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # what a terminal can't show must not end the run
         self.stdout = sys.stdout
         self.out = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
         self.err = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
-        self._open: _Flow | None = None
+        self._open: Flow | None = None
 
     @property
     def interactive(self) -> bool:
         """Whether a person is there who reads and types."""
-        return sys.stdin is not None and sys.stdin.isatty() and self.err.is_terminal
+        return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
     # -- the agent's words, as they come -----------------------------------------------------------------------------
 
@@ -53,10 +54,10 @@ class Screen:
         if self.err.is_terminal:
             self._flow(self.err, "dim").write(plain(text))
 
-    def _flow(self, console: Console, style: str) -> _Flow:
+    def _flow(self, console: Console, style: str) -> Flow:
         if self._open is None or (self._open.console, self._open.style) != (console, style):
             self.end()
-            self._open = _Flow(console, style)
+            self._open = Flow(console, style)
         return self._open
 
     def end(self) -> None:
@@ -110,9 +111,9 @@ class Screen:
         """One line of a timeline, to stdout; a terminal's is cut off where it ends."""
         from rich.text import Text
 
-        words = Text.assemble((f"{at}  ", "dim"), margin, (self.known(one_line(text)), style))
+        words = Text.assemble((f"{at}  ", "dim"), margin, (self._known(one_line(text)), style))
         if aside:
-            words.append(f"  {self.known(one_line(aside))}", "dim")
+            words.append(f"  {self._known(one_line(aside))}", "dim")
         self._print_cut(self.out, words)
 
     def copyable(self, text: str) -> None:
@@ -130,7 +131,7 @@ class Screen:
         widths = [max(cell_len(row[i]) for row in table) for i in range(len(heads))]
         for number, row in enumerate(table):
             cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
-            words = Text(self.known("  ".join(cells)).rstrip(), "" if number else "dim")
+            words = Text(self._known("  ".join(cells)).rstrip(), "" if number else "dim")
             self._print_cut(self.out, words)
 
     def raw(self, line: str) -> None:
@@ -138,19 +139,16 @@ class Screen:
         self.stdout.write(line + "\n")
         self.stdout.flush()
 
-    def known(self, text: str) -> str:
-        """The text with marks that the terminal's encoding has."""
-        return text if self._unicode else "".join(map(self._known, text))
-
     # -- what a person types -----------------------------------------------------------------------------------------
 
     def ask(self, prompt: str) -> str:
         """A line that the person types; raises `EOFError` when they leave."""
         self.end()
-        # Python edits lines (arrow keys, history) only where it prompts on the real stdout.
-        face = self.stdout if self.out.is_terminal else sys.stderr
-        with redirect_stdout(face):
-            return input(self.known(prompt))
+        if not self.stdout.isatty():
+            with redirect_stdout(sys.stderr):
+                return input(self._known(prompt))
+        _edit_lines()
+        return input(self._known(prompt))
 
     def forget_typed(self) -> None:
         """Drop what was typed before it was asked for: it can't have been meant as the answer."""
@@ -167,14 +165,15 @@ class Screen:
     def _unicode(self) -> bool:
         return "utf" in self.err.encoding.lower()
 
-    def _known(self, mark: str) -> str:
-        return mark if self._unicode else ASCII.get(mark, mark)
+    def _known(self, text: str) -> str:
+        """The text with marks that the terminal's encoding has."""
+        return text if self._unicode else "".join(ASCII.get(mark, mark) for mark in text)
 
     def _paragraph(self, console: Console, text: str, style: str, indent: int) -> None:
         from rich.padding import Padding
         from rich.text import Text
 
-        words = Text(self.known(plain(text)), style)
+        words = Text(self._known(plain(text)), style)
         if not console.is_terminal or not text:
             for part in words.split("\n", allow_blank=True):
                 console.print(Text("  " * indent) + part, soft_wrap=True)
@@ -195,6 +194,16 @@ class Screen:
 
     def _print(self, words: Text) -> None:
         self.err.print(words, soft_wrap=True)
+
+
+@cache
+def _edit_lines() -> None:
+    """Let `input()` have arrow keys and history, and take what is pasted as one line, with its line breaks in it."""
+    with suppress(ImportError):
+        import readline
+
+        if os.environ.get("TERM") != "dumb":
+            readline.parse_and_bind("set enable-bracketed-paste on")
 
 
 def forget_stdout() -> None:
@@ -235,58 +244,3 @@ class Beside(io.TextIOBase):
     @property
     def encoding(self) -> str:  # type: ignore[override]
         return sys.stderr.encoding
-
-
-class _Flow:
-    """Words as they come; at a terminal, lines are broken between words."""
-
-    def __init__(self, console: Console, style: str) -> None:
-        self.console, self.style = console, style
-        self._width = console.width if console.is_terminal else None
-        self._column = 0
-        self._space = self._held = ""
-        self._file: TextIO = console.file  # type: ignore[assignment]
-
-    def write(self, text: str) -> None:
-        if self._width is None:
-            self._column = 0 if text.endswith("\n") else 1
-            self._put(text)
-        else:
-            pieces = _PIECES.findall(self._held + text)
-            # The last word may go on in the next piece.
-            self._held = pieces.pop() if pieces and not pieces[-1].isspace() else ""
-            for piece in pieces:
-                self._place(piece, self._width)
-        self._file.flush()
-
-    def end(self) -> None:
-        if self._held and self._width is not None:
-            self._place(self._held, self._width)
-            self._held = ""
-        if self._column:
-            self._put("\n")
-        self._file.flush()
-
-    def _place(self, piece: str, width: int) -> None:
-        from rich.cells import cell_len
-
-        if piece == "\n":
-            self._put("\n")
-            self._column, self._space = 0, ""
-        elif piece.isspace():
-            self._space += piece
-        else:
-            needed = cell_len(piece)
-            if self._column and self._column + len(self._space) + needed > width:
-                self._put("\n")
-                self._column, self._space = 0, ""
-            self._put(self._space + piece)
-            self._column += len(self._space) + needed
-            self._space = ""
-
-    def _put(self, text: str) -> None:
-        if self.style and text.strip():
-            with self.console.capture() as captured:
-                self.console.print(text, style=self.style, end="", soft_wrap=True)
-            text = captured.get()
-        self._file.write(text)

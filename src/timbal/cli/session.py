@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StoreError
 from ..terminal import command, plain_json
-from ..types.approval import Principal
+from ..types.approval import Cancel, Principal
 from ..types.events import Event, OutputEvent
 from .asking import Asker, Skipped, show_question
 from .errors import DONE, FAILED, LEFT, USAGE, CliError
@@ -45,7 +45,7 @@ class How(NamedTuple):
     target: str
     known: bool
     store: Sequence[str]
-    by: Principal | None
+    by: Principal
     as_json: bool
 
 
@@ -61,44 +61,47 @@ class Session:
 
     def start(self, arguments: dict[str, Any], labels: dict[str, str], *, talk: bool) -> int:
         """Run it; with `talk`, the person goes on with another message after each answer. Gives the exit code."""
-        arguments = {**arguments, "labels": labels}
-        with asyncio.Runner() as runner:
-            try:
-                output = self._to_the_end(runner, self._follow(runner, arguments))
+
+        def work(runner: asyncio.Runner) -> int:
+            call = {**arguments, "labels": labels}
+            while True:
+                output = self._to_the_end(runner, self._follow(runner, call))
                 code = self._report(output)
-                while talk and output.status.code == "success":
-                    prompt = self._next_message()
-                    if prompt is None:
-                        self._how_to_talk_on(output.run_id)
-                        return code
-                    output = self._follow(runner, {"prompt": prompt, "parent_id": output.run_id, "labels": labels})
-                    output = self._to_the_end(runner, output)
-                    code = self._report(output)
-                return code
-            except (KeyboardInterrupt, EOFError):
-                return self._leave(runner)
-            except BrokenPipeError:
-                forget_stdout()
-                self._leave(runner)
-                return FAILED
+                if not talk or output.status.code != "success":
+                    return code
+                prompt = self._next_message()
+                if prompt is None:
+                    self._how_to_talk_on(output.run_id)
+                    return code
+                call = {"prompt": prompt, "parent_id": output.run_id, "labels": labels}
+
+        return self._until_left(work)
 
     def go_on(self, run_id: str, answers: Mapping[str, Any], *, asked_to_cancel: bool) -> int:
         """Go on with a run, with these answers; gives the exit code."""
-        self._run_id = run_id
+
+        def work(runner: asyncio.Runner) -> int:
+            output = self._follow(runner, {"parent_id": run_id, "resume": dict(answers)})
+            if answers and output.status.reason in _REFUSED:
+                self._tell_receipts(output)
+                return self._report(output)
+            if answers:
+                self._tell_same(output)
+            output = self._to_the_end(runner, output)
+            code = self._report(output)
+            return DONE if asked_to_cancel and output.status.reason == "cancelled" else code
+
+        return self._until_left(work)
+
+    def _until_left(self, work: Callable[[asyncio.Runner], int]) -> int:
+        """Do it in one event loop, until it is done or the person leaves; gives the exit code."""
         with asyncio.Runner() as runner:
             try:
-                output = self._follow(runner, {"parent_id": run_id, "resume": dict(answers)})
-                if answers and output.status.reason in _REFUSED:
-                    self._tell_receipts(output)
-                    return self._report(output)
-                if answers:
-                    self._tell_same(output)
-                output = self._to_the_end(runner, output)
-                code = self._report(output)
-                return DONE if asked_to_cancel and output.status.reason == "cancelled" else code
+                return work(runner)
             except (KeyboardInterrupt, EOFError):
-                return self._leave(runner)
-            except BrokenPipeError:
+                self._leave(runner)
+                return LEFT
+            except BrokenPipeError:  # whoever read stdout has left
                 forget_stdout()
                 self._leave(runner)
                 return FAILED
@@ -107,20 +110,19 @@ class Session:
 
     def _follow(self, runner: asyncio.Runner, call: dict[str, Any]) -> OutputEvent:
         """Run until it pauses or ends, and show what happens."""
-        if self._how.by is not None:
-            call = {**call, "by": self._how.by}
         self._narrator.begin()
         try:
+            handle = self._runnable._call({**call, "by": self._how.by})
+            self._run_id = call["parent_id"] if "resume" in call else handle.run_id
             # What the user's code prints is not what the agent says.
             with redirect_stdout(Beside(self._screen, runner.get_loop())):
-                return runner.run(self._events(self._runnable._call(call)))
+                return runner.run(self._events(handle))
         except StoreError as problem:
             raise CliError(str(problem), code=FAILED) from None
         finally:
             self._screen.end()
 
     async def _events(self, handle: RunHandle) -> OutputEvent:
-        self._run_id = handle._given.parent_id if handle._given.resume is not None else handle.run_id
         async with handle:
             async for event in handle:
                 self._tell(event)
@@ -163,13 +165,17 @@ class Session:
         for number, event in enumerate(pending, 1):
             try:
                 with watching(self._store, run_id, event.id):
-                    given[event.id] = self._asker.ask(event, number, len(pending))
+                    answer = self._asker.ask(event, number, len(pending))
             except Skipped:
                 continue
             except SettledElsewhere as found:
                 elsewhere = True
                 self._screen.text()
                 self._screen.text(f"{_settled_words(found.settled)}.", "yellow")
+                continue
+            if isinstance(answer, Cancel):  # the run ends, whatever else would be said
+                return {event.id: answer}
+            given[event.id] = answer
         return given if given or elsewhere else None
 
     def _next_message(self) -> str | None:
@@ -252,25 +258,24 @@ class Session:
             self._screen.text("Go on with this conversation:", "dim")
             self._screen.verbatim(command("run", self._how.target, "--after", run_id, *self._how.store))
 
-    def _leave(self, runner: asyncio.Runner) -> int:
-        """The person leaves: say how to go on."""
+    def _leave(self, runner: asyncio.Runner) -> None:
+        """Say how to go on with what is left."""
         self._screen.text()
         run_id = self._run_id
         if run_id is None or not is_kept(self._store):
             self._screen.text("You left. Nothing of the run is kept.")
-            return LEFT
+            return
         try:
-            record = runner.run(self._store.get(run_id))
+            last = runner.run(self._store.get(run_id)).runs[-1]
         except (StoreError, KeyboardInterrupt):
             self._screen.text("You left before anything was kept.")
-            return LEFT
-        if record.runs[-1].status in ("success", "cancelled") and record.runs[-1].reason != "interrupted":
-            self._screen.text(f"You left; the run had ended ({record.runs[-1].status}). Look at it with:")
+            return
+        if last.status in ("success", "cancelled") and last.reason != "interrupted":
+            self._screen.text(f"You left; the run had ended ({last.status}). Look at it with:")
             self._screen.verbatim(command("show", run_id, *self._how.store))
-            return LEFT
+            return
         self._screen.text("You left. The run is kept; go on with:")
         self._screen.verbatim(command(*self._resume(run_id)))
-        return LEFT
 
     def _resume(self, run_id: str) -> list[str]:
         how = self._how
@@ -279,7 +284,7 @@ class Session:
 
 def _settled_words(receipt: Mapping[str, Any]) -> str:
     state = receipt["state"]
-    name = who(receipt["by"], receipt.get("channel")).capitalize() if receipt["by"] is None else who(receipt["by"])
+    name = who(receipt["by"], receipt.get("channel")) if receipt["by"] is not None else "Somebody"
     at = f" at {moment(receipt['at'])}" if receipt["at"] else ""
     if state in ("already_settled", "answered"):
         return f"{name} answered {answer_words(receipt['value'])!r}{at}"

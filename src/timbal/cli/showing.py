@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StoreError
 from ..terminal import command, plain_json
 from .errors import DONE, CliError
-from .listing import store_to_read
+from .listing import Where, options, store_to_read, target_words
 from .places import APP_LABEL, record_of
 from .screen import Screen
 from .timeline import Entry, timeline
-from .words import answer_words, as_json, call_words, moment, short, tokens, took, who
+from .words import answer_words, as_json, call_words, headline, moment, short, tokens, took, who
 
 if TYPE_CHECKING:
     from ..stores.base import RunInfo, RunRecord
@@ -20,16 +19,13 @@ if TYPE_CHECKING:
 _STYLES = {"error": "red", "open": "yellow"}
 
 
-def show(run_id: str, url: str | None, app: str | None, json: bool) -> int:
+def show(run_id: str, where: Where, json: bool) -> int:
     """Show a run."""
     screen = Screen()
-    store = store_to_read(url, app)
+    store = store_to_read(where)
     if store is None:
         raise CliError(f"there is no run {run_id}: nothing was kept in this folder yet", hint="--store names a store.")
-    try:
-        record = asyncio.run(record_of(store, run_id))
-    except StoreError as problem:
-        raise CliError(str(problem)) from None
+    record = asyncio.run(record_of(store, run_id))
     entries = timeline(record.facts)
     if json:
         screen.raw(plain_json(as_json(_as_dict(record, entries))))
@@ -39,10 +35,10 @@ def show(run_id: str, url: str | None, app: str | None, json: bool) -> int:
     for entry in entries:
         _line(screen, entry, start)
     if record.runs[-1].status == "paused":
-        target = [] if APP_LABEL in record.info.labels and app is None else [app or f"APP.PY::{record.info.runnable}"]
+        target = target_words(record.info.labels, record.info.runnable, where)
         screen.listing()
         screen.listing("It waits for an answer. Go on with:")
-        screen.copyable(command("resume", record.runs[0].run_id, *target, *(["--store", url] if url else [])))
+        screen.copyable(command("resume", record.runs[0].run_id, *target, *options(("--store", where.store))))
     return DONE
 
 
@@ -99,7 +95,7 @@ def _words(entry: Entry) -> tuple[str, str, str]:
         case "call":
             return _call_words(entry)
         case "question":
-            words = entry.given.get("question") or entry.given.get("action") or entry.given
+            words = headline(entry.given) or entry.given
             return f"? {entry.kind}: {short(words, 200)}", f"({str(entry.id)[:12]})", "yellow"
         case "settled":
             return _settled_words(entry)

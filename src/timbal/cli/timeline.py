@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, assert_never, get_args
 
 from ..core.facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
-from ..core.ids import ROOT, parent, segment_of
+from ..core.ids import ROOT, child, model_segment, parent, segment_of, tool_segment
 from ..core.outputs import REPLY
 from ..types.message import load_message
 from ..types.run_status import PAUSED
 
 What = Literal["started", "resumed", "settled", "call", "note", "question", "ended"]
+#: A call's place in its caller: a letter (model, note, tool) and its turn, or its position; then which of several.
+_SEGMENT = re.compile(r"([a-z]?)(\d+)(?:\.(\d+))?")
 #: What comes first of two things at the same time.
 _ORDER: tuple[What, ...] = get_args(What)
 
@@ -44,8 +48,9 @@ class Entry(NamedTuple):
 def timeline(facts: Sequence[Fact]) -> list[Entry]:
     """Everything in order of time; a call stands where it first began."""
     known = _Known(facts)
-    entries = [entry for fact in facts for entry in _entries(fact, known)]
-    return sorted(entries, key=lambda entry: (entry.at, _ORDER.index(entry.what)))
+    entries = [(entry, _place(known.key_of(fact))) for fact in facts for entry in _entries(fact, known)]
+    entries.sort(key=lambda pair: (pair[0].at, _ORDER.index(pair[0].what), pair[1]))
+    return [entry for entry, _ in entries]
 
 
 class _Known:
@@ -54,11 +59,22 @@ class _Known:
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.inputs = _inputs(facts)
         self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked)}
-        self.returned = {fact.key for fact in facts if isinstance(fact, Returned)}
-        self.began: dict[str, int] = {}
+        self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
+        self.names = {fact.key: fact.name for fact in facts if isinstance(fact, Called | Returned)}
+        self.began: dict[str, Called] = {}
         for fact in facts:
             if isinstance(fact, Called):
-                self.began.setdefault(fact.key, fact.at)
+                self.began.setdefault(fact.key, fact)
+
+    def key_of(self, fact: Fact) -> str:
+        """The key of what a fact is about."""
+        about = self.asked[fact.id] if isinstance(fact, Settled) else fact
+        return getattr(about, "key", ROOT)
+
+    def replied_at(self, note: str) -> int:
+        """When the model gave the reply that a note is about."""
+        turn = int(segment_of(note).removeprefix("n"))
+        return self.returned.get(child(parent(note), model_segment(turn)), 0)
 
 
 def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
@@ -69,7 +85,7 @@ def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
             yield Entry(fact.at, "resumed", 0, "", run_id=fact.run_id)
         case Returned():
             yield _call(fact, known)
-        case Called() if fact.key != ROOT and fact.key not in known.returned and known.began[fact.key] == fact.at:
+        case Called() if fact.key != ROOT and fact.key not in known.returned and known.began[fact.key] is fact:
             given = known.inputs.get(fact.key)
             yield Entry(fact.at, "call", _depth(fact.key), fact.name, fact.kind, "open", given=given)
         case Asked():
@@ -91,7 +107,7 @@ def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
                 id=fact.id,
             )
         case Noted():
-            yield Entry(0, "note", _depth(fact.key), "", value=fact.text)
+            yield Entry(known.replied_at(fact.key), "note", _depth(fact.key), "", value=fact.text)
         case Ended():
             yield _end(fact)
         case Called() | Reopened():
@@ -108,11 +124,13 @@ def _call(fact: Returned, known: _Known) -> Entry:
         output = None  # it is the last words of its own model, which are in the line before
     status = "error" if fact.error is not None else fact.reason if fact.kind != "model" and fact.reason else "success"
     error = None if fact.error is None else f"{fact.error['type']}: {fact.error['message']}"
-    began = min(fact.t0, known.began.get(fact.key, fact.t0))
+    began = known.began[fact.key].at if fact.key in known.began else fact.t0
     usage = fact.usage if fact.kind == "model" else None
     given, took = known.inputs.get(fact.key), fact.t1 - began
     depth = _depth(fact.key)
-    return Entry(began, "call", depth, fact.name, fact.kind, status, took, None, given, output, error, usage)
+    above = known.names.get(parent(fact.key))
+    name = f"{above}.{fact.name}" if fact.kind == "model" and above is not None else fact.name
+    return Entry(began, "call", depth, name, fact.kind, status, took, None, given, output, error, usage)
 
 
 def _end(fact: Ended) -> Entry:
@@ -129,11 +147,20 @@ def _inputs(facts: Sequence[Fact]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for fact in facts:
         if isinstance(fact, Returned) and fact.kind == "model" and fact.output is not None:
-            turn = segment_of(fact.key).removeprefix("m")
+            turn = int(segment_of(fact.key).removeprefix("m"))
             uses = [part for part in fact.output["content"] if part["type"] == "tool_use"]
             for index, use in enumerate(uses):
-                found[f"{parent(fact.key)}/t{turn}.{index}"] = use["input"]
+                found[child(parent(fact.key), tool_segment(turn, index))] = use["input"]
     return found
+
+
+def _place(key: str) -> list[tuple[int, str, int]]:
+    """Where a call stands among others of the same time: by its turn, model before tools, or by its position."""
+    places = []
+    for segment in key.split("/")[1:]:
+        found = _SEGMENT.fullmatch(segment)
+        places.append((int(found[2]), found[1], int(found[3] or 0)) if found else (sys.maxsize, segment, 0))
+    return places
 
 
 def _depth(key: str) -> int:

@@ -62,5 +62,5 @@ def watching(store: BaseStore, run_id: str, id: str) -> Iterator[None]:
         yield
     finally:
         done.set()
-        thread.join()
+        thread.join(2 * SECONDS)
         signal.signal(signal.SIGUSR1, before)

@@ -29,21 +29,35 @@ def words_of(event: Ask) -> Words:
     """What a person is asked, and what they should know for it."""
     if isinstance(event, ApprovalEvent):
         shown = [(name, short(value, 400)) for name, value in event.input.items()]
-        headline = event.prompt or f"Run {event.runnable_name}?"
-        return Words(headline, [*((("", event.description),) if event.description else ()), *shown], None)
+        about = [("", event.description)] if event.description else []
+        return Words(event.prompt or f"Run {event.runnable_name}?", [*about, *shown], None)
     payload = dict(event.payload)
     problem = payload.pop("error", None)
     if event.kind in ("ask_user", "ask_user_multi"):
         payload.pop("options", None)
-    name = next((name for name in _HEADLINES if isinstance(payload.get(name), str) and payload[name].strip()), None)
-    if name is None:
-        headline = f"{event.runnable_name} asks ({event.kind})"
-    else:
-        headline = payload.pop(name)
-        if event.kind == "confirm" and not headline.rstrip().endswith("?"):
-            headline = f"{headline.rstrip()}?"
-    details = [(name, short(value, 400)) for name, value in payload.items() if value is not None]
-    return Words(headline, details, None if problem is None else short(problem, 400))
+    asked = headline(payload)
+    details = [(name, short(value, 400)) for name, value in payload.items() if value is not None and value != asked]
+    if event.kind == "confirm" and asked and not asked.endswith("?"):
+        asked = f"{asked}?"
+    problem = None if problem is None else short(problem, 400)
+    return Words(asked or f"{event.runnable_name} asks ({event.kind})", details, problem)
+
+
+def about(event: Ask) -> list[str]:
+    """What there is to know of a question besides its words: its kind, who asks, until when, and whom."""
+    told = [event.kind, event.runnable_path]
+    if event.expires_at is not None:
+        told.append(f"until {moment(event.expires_at)}")
+    audience: list[str] | None = getattr(event, "audience", None)
+    if audience is not None:
+        told.append(f"for {', '.join(audience)}")
+    return told
+
+
+def headline(payload: dict[str, Any]) -> str | None:
+    """What a payload asks in words, if it does."""
+    texts = (payload.get(name) for name in _HEADLINES)
+    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), None)
 
 
 def short(value: Any, length: int = 60) -> str:
@@ -52,7 +66,11 @@ def short(value: Any, length: int = 60) -> str:
         value = value.collect_text()
     elif isinstance(value, Value):
         value = value.model_dump(mode="json")
-    text = value if isinstance(value, str) else as_json(value)
+    return cut(value if isinstance(value, str) else as_json(value), length)
+
+
+def cut(text: str, length: int) -> str:
+    """The text, cut off after so many characters."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
@@ -67,10 +85,9 @@ def _dump(value: Any) -> Any:
 
 
 def call_words(name: str, given: Any) -> str:
-    """A call as one would write it."""
-    if not isinstance(given, dict):
-        return f"{name}()"
-    return f"{name}({', '.join(f'{key}={as_json(value)}' for key, value in given.items())})"
+    """A call as one would write it, its arguments not in full length."""
+    arguments = given if isinstance(given, dict) else {}
+    return f"{name}({', '.join(f'{key}={cut(as_json(value), 200)}' for key, value in arguments.items())})"
 
 
 def answer_words(value: Any) -> str:
