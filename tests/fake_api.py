@@ -35,11 +35,12 @@ class Raw:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came."""
+    """A request as it came; `client` is the connection it came by."""
 
     path: str
     headers: dict[str, str]
     body: Any
+    client: Any = None
 
 
 class FakeApi:
@@ -109,7 +110,7 @@ class FakeApi:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                api.requests.append(Asked(self.path, headers, json.loads(body)))
+                api.requests.append(Asked(self.path, headers, json.loads(body), self.client_address))
                 if api._queue:
                     self._raw(api._queue.popleft())
                 else:
