@@ -6,6 +6,7 @@ The recorder keeps each request as it came, and can answer in aimock's place wit
 import json
 import socket
 import subprocess
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterator
@@ -43,6 +44,13 @@ class Asked:
     client: Any = None
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away in the middle is none of our business."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class FakeApi:
     """What tests see of it. `url` is the base that `environment` gives each provider its own form of."""
 
@@ -50,7 +58,7 @@ class FakeApi:
         self._aimock = aimock
         self._queue: deque[Raw] = deque()
         self.requests: list[Asked] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
