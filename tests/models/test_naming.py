@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fake_api import FakeApi
-from timbal import Agent, Model
+from timbal import Agent, Model, ports
 from timbal.errors import ModelError
 from timbal.models.endpoint import endpoint_of
 
@@ -25,7 +25,7 @@ def run(code: str, **environment: str) -> str:
 def test_making_an_agent_loads_no_library_and_needs_no_key() -> None:
     code = f"""
 import sys
-from timbal import Agent, Model
+from timbal import Agent, Model, ports
 from timbal.tools import ask_user
 Agent("a", "openai/gpt-5", [ask_user]), Agent("b", Model("anthropic/claude-sonnet-4-5")), Agent("c", "google/gemini")
 print([name for name in {HEAVY!r} if name in sys.modules])
@@ -73,6 +73,11 @@ def test_a_name_that_is_none_says_how_models_are_named(name: str) -> None:
 def test_an_option_that_makes_no_sense_is_named(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         Model("openai/gpt-5", **options)
+
+
+def test_a_named_model_is_a_model_as_the_runtime_wants_it() -> None:
+    model: ports.Model = Model("openai/gpt-5")
+    assert model.name == "openai/gpt-5"
 
 
 def test_a_key_is_not_shown() -> None:
