@@ -6,6 +6,7 @@ The recorder keeps each request as it came, and can answer in aimock's place wit
 import json
 import socket
 import subprocess
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterator
@@ -35,11 +36,19 @@ class Raw:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came."""
+    """A request as it came; `client` is the connection it came by."""
 
     path: str
     headers: dict[str, str]
     body: Any
+    client: Any = None
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away in the middle is none of our business."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class FakeApi:
@@ -49,7 +58,7 @@ class FakeApi:
         self._aimock = aimock
         self._queue: deque[Raw] = deque()
         self.requests: list[Asked] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
@@ -109,7 +118,7 @@ class FakeApi:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                api.requests.append(Asked(self.path, headers, json.loads(body)))
+                api.requests.append(Asked(self.path, headers, json.loads(body), self.client_address))
                 if api._queue:
                     self._raw(api._queue.popleft())
                 else:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from tests.fake_api import FakeApi, Raw
 from tests.models.wire import chat, claude_begin, claude_block, claude_end, gemini, sse
 from timbal import Agent, Model
+from timbal.stores import MemoryStore
 from timbal.types.content import FileContent, TextContent, ThinkingContent, ToolUseContent
 from timbal.types.events import DeltaEvent, OutputEvent
 from timbal.types.message import Message
@@ -195,6 +196,24 @@ async def test_images_and_files_are_sent_in_the_prompt(api: FakeApi, model: Mode
     sent = str(api.requests[0].body).replace("_", "/").replace("-", "+")
     assert PIXEL.rstrip("=") in sent
     assert base64.b64encode(b"%PDF-1.4 tiny").decode().rstrip("=") in sent
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-5", "anthropic/claude-sonnet-4-5"])
+async def test_an_image_by_url_is_sent_as_its_url(api: FakeApi, name: str) -> None:
+    api.say({"content": "A pixel"})
+    await Agent("eye", name)(["What is this?", FileContent("image/png", url="https://example.com/pixel.png")])
+    assert "https://example.com/pixel.png" in str(api.requests[0].body)
+
+
+async def test_an_image_that_the_model_made_is_part_of_its_reply_and_goes_back(api: FakeApi) -> None:
+    api.say({"content": "Nicer"})
+    api.serve(Raw(sse(gemini({"inlineData": {"mimeType": "image/png", "data": PIXEL}}, finish="STOP"))))
+    agent: Agent[Any] = Agent("painter", "google/gemini-2.5-flash-image", store=MemoryStore())
+    painted = await agent("Paint.")
+    assert painted.output.content == [FileContent("image/png", data=PIXEL)]
+    await agent("Nicer.", parent_id=painted.run_id)
+    (made,) = api.requests[1].body["contents"][1]["parts"]
+    assert "image/png" in str(made["inlineData"])
 
 
 async def test_a_tool_can_give_an_image_back(api: FakeApi, model: Model) -> None:

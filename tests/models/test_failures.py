@@ -105,10 +105,15 @@ async def test_silence_is_an_error(api: FakeApi, model: Model) -> None:
     assert error(output) == f"{model.name}: no word for 0.2 seconds; Model(..., timeout=) is how long to wait"
 
 
-async def test_a_wrong_key_says_so(api: FakeApi, model: Model) -> None:
+async def test_a_wrong_key_says_so(api: FakeApi, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     said = json.dumps({"error": {"message": "Incorrect API key provided: sk-secret", "type": "authentication_error"}})
+    monkeypatch.setenv(f"{model.name.partition('/')[0].upper()}_API_KEY", "sk-secret")
     api.serve(Raw(said, 401, {"content-type": "application/json"}))
-    output = await Agent("stranger", model)("go")
+    agent: Agent[Any] = Agent("stranger", model)
+    events = [event async for event in agent("go")]
+    output = events[-1]
+    assert isinstance(output, OutputEvent)
+    assert "sk-secret" not in "".join(event.model_dump_json() for event in events)
     expected = f"{model.name}: the provider refused the API key (401); check it, and that it may use this model"
     assert error(output) == expected
     assert len(api.requests) == 1

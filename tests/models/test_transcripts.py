@@ -170,6 +170,7 @@ async def test_replies_in_a_row_are_one(api: FakeApi, model: Model) -> None:
     api.say({"content": "the end"})
     call, result = ToolUseContent("call_0", "ping", {}), ToolResultContent("call_0", "pong")
     said = [
+        Message("system", "Be kind."),
         Message("user", "go"),
         Message("assistant", ["Wait."], "stop"),
         Message("assistant", [call], "tool_use"),
@@ -178,6 +179,7 @@ async def test_replies_in_a_row_are_one(api: FakeApi, model: Model) -> None:
     ]
     await assistant(model)(messages=said)
     assert_valid(api.requests[0])
+    assert "Be kind." in str(api.requests[0].body)
 
 
 class Answer(BaseModel):

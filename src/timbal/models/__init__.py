@@ -60,10 +60,6 @@ class Model:
     def __repr__(self) -> str:
         return f"Model({self.name!r})" if self.base_url is None else f"Model({self.name!r}, base_url={self.base_url!r})"
 
-    def preload(self) -> None:
-        """Load the provider's library in the background; `preload(name)` does the same by name."""
-        preload(self.name)
-
     async def complete(self, request: ModelRequest, emit: Callable[[dict[str, Any]], None]) -> Reply:
         """Ask the provider, again where it failed in passing and nothing was told yet. Raises `ModelError`."""
         endpoint = endpoint_of(self.name, self.base_url, self._api_key, self.api, os.environ)

@@ -12,17 +12,22 @@ from typing import Any
 
 from ..errors import ModelError
 from ..ports import ModelRequest, Reply
-from .endpoint import PROVIDERS, Endpoint
+from .endpoint import Endpoint
 
 Ask = Callable[[Endpoint, ModelRequest, dict[str, Any], Callable[[dict[str, Any]], None]], Awaitable[Reply]]
 
 _ADAPTER = "timbal.models.pydantic_ai"
+_MODULES = {
+    "openai": ("models.openai", "providers.openai", "providers.openai_compatible"),
+    "anthropic": ("models.anthropic", "providers.anthropic"),
+    "google": ("models.google", "providers.google"),
+}
 
 
 def preload(name: str) -> None:
     """Begin to load what the model `name` needs, in a background thread. What is missing is told by the first run."""
     provider = name.partition("/")[0]
-    if provider in PROVIDERS and provider not in _loaded:
+    if provider in _MODULES and provider not in _loaded:
         Thread(target=_try_to_load, args=(provider,), name=f"timbal-preload-{provider}", daemon=True).start()
 
 
@@ -45,8 +50,9 @@ _loaded: set[str] = set()
 
 
 def _load(provider: str) -> None:
-    for module in (f"pydantic_ai.models.{provider}", f"pydantic_ai.providers.{provider}", _ADAPTER):
-        import_module(module)
+    for module in _MODULES[provider]:
+        import_module(f"pydantic_ai.{module}")
+    import_module(_ADAPTER)
     _loaded.add(provider)
 
 

@@ -43,7 +43,7 @@ async def ask(endpoint: Endpoint, request: ModelRequest, settings: dict[str, Any
         model = await _model(endpoint)
         stream_of = model_request_stream(
             model,
-            to_messages(request.messages, model.system),
+            _messages(request.messages, model.system),
             model_settings=checked(_settings_type(endpoint), _defaults(endpoint) | settings),
             model_request_parameters=_parameters(request, model),
         )
@@ -188,7 +188,7 @@ def _schema_name(schema: dict[str, Any]) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "answer")))[:64]
 
 
-def to_messages(messages: Any, system: str) -> list[theirs.ModelMessage]:
+def _messages(messages: Any, system: str) -> list[theirs.ModelMessage]:
     """A transcript for the provider that pydantic-ai calls `system`: replies and what is between them, in turn.
 
     What providers refuse is left out or named: blank text, replies without content, thinking of another provider.
@@ -429,7 +429,7 @@ def _usage(usage: Any) -> dict[str, int]:
 
 
 @contextmanager
-def _translated(endpoint: Endpoint, timeout: float) -> Iterator[None]:
+def _translated(endpoint: Endpoint, timeout: Any) -> Iterator[None]:
     """The library's errors as ours: what happened and what to do about it. No key gets into a text."""
     try:
         yield
@@ -437,52 +437,51 @@ def _translated(endpoint: Endpoint, timeout: float) -> Iterator[None]:
         raise
     except _Incomplete as error:
         raise TryAgain("the answer ended without a mark of its end") from error
-    except exceptions.ModelRateLimitError as error:
-        raise TryAgain(f"too many requests (429): {_said(error, endpoint)}", error.retry_after) from error
-    except (exceptions.ModelUnavailableError, exceptions.ModelServerError) as error:
-        said = _said(error, endpoint)
-        raise TryAgain(f"the provider failed ({_status(error)}): {said}", error.retry_after) from error
     except exceptions.ModelTimeoutError as error:
-        raise TryAgain(f"no word for {timeout:g} seconds; Model(..., timeout=) is how long to wait") from error
-    except exceptions.ModelConnectionError as error:
-        raise TryAgain(f"no connection to {_place(endpoint)}: {_said(error, endpoint)}") from error
-    except exceptions.AgentRunError as error:
-        raise ModelError(_refusal(error, endpoint)) from error
-    except exceptions.UserError as error:
-        raise ModelError(str(error)) from error
+        raise TryAgain(f"no word for {timeout} seconds; Model(..., timeout=) is how long to wait") from error
+    except (exceptions.AgentRunError, exceptions.UserError) as error:
+        shown = None if endpoint.api_key in str(error) else error  # a cause ends up in tracebacks
+        raise _ours(error, endpoint) from shown
 
 
-def _refusal(error: exceptions.AgentRunError, endpoint: Endpoint) -> str:
+def _ours(error: exceptions.AgentRunError | exceptions.UserError, endpoint: Endpoint) -> ModelError:
     said = _said(error, endpoint)
     match error:
+        case exceptions.ModelRateLimitError():
+            return TryAgain(f"too many requests (429): {said}", error.retry_after)
+        case exceptions.ModelUnavailableError() | exceptions.ModelServerError():
+            return TryAgain(f"the provider failed ({_status(error)}): {said}", error.retry_after)
+        case exceptions.ModelConnectionError():
+            return TryAgain(f"no connection to {_place(endpoint)}: {said}")
         case exceptions.ModelAuthenticationError():
-            return f"the provider refused the API key ({_status(error)}); check it, and that it may use this model"
+            what = f"the provider refused the API key ({_status(error)}); check it, and that it may use this model"
         case exceptions.ModelNotFoundError():
-            return f"there is no such model at {_place(endpoint)} ({_status(error)}); check name and base URL: {said}"
+            what = f"there is no such model at {_place(endpoint)} ({_status(error)}); check name and base URL: {said}"
         case exceptions.ModelQuotaExceededError():
-            return f"the account's quota or credit is used up ({_status(error)}): {said}"
+            what = f"the account's quota or credit is used up ({_status(error)}): {said}"
         case exceptions.ModelContextWindowExceededError():
-            return f"the conversation is longer than the model can read: {said}"
+            what = f"the conversation is longer than the model can read: {said}"
         case exceptions.ModelHTTPError():
-            return f"the provider refused the request ({error.status_code}): {said}"
+            what = f"the provider refused the request ({error.status_code}): {said}"
         case exceptions.ModelAPIError() | exceptions.UnexpectedModelBehavior():
-            return f"what came from {_place(endpoint)} is no answer of its API; check the base URL: {said}"
+            what = f"what came from {_place(endpoint)} is no answer of its API; check the base URL: {said}"
         case _:
-            return said
+            what = said
+    return ModelError(what)
 
 
-def _said(error: exceptions.AgentRunError, endpoint: Endpoint) -> str:
+def _said(error: Exception, endpoint: Endpoint) -> str:
     """What the provider said, in short."""
     body: Any = getattr(error, "body", None)
     if isinstance(body, dict):
         body = body.get("error", body)
     if isinstance(body, dict):
         body = body.get("message")
-    text = " ".join(str(body or error.message).split())
+    text = " ".join(str(body or getattr(error, "message", "") or error).split())
     return (text[:300] + "..." if len(text) > 300 else text).replace(endpoint.api_key, "***")
 
 
-def _status(error: exceptions.AgentRunError) -> str:
+def _status(error: Exception) -> str:
     return str(getattr(error, "status_code", None) or getattr(error, "provider_error_type", None) or "in the stream")
 
 
