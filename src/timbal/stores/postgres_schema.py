@@ -65,10 +65,11 @@ def _migrate(session: Session) -> None:
         session.script(f"SELECT pg_advisory_xact_lock({lock})")
         version = _version(session)
         if version == 0:
+            if not session.script(f"SELECT FROM pg_namespace WHERE nspname = '{schema}'"):
+                session.script(f'CREATE SCHEMA "{schema}"')  # IF NOT EXISTS would need rights even where it does
             session.script(
-                f'CREATE SCHEMA IF NOT EXISTS "{schema}"; SET LOCAL search_path TO "{schema}";'
-                "CREATE TABLE timbal_version (version integer NOT NULL);"
-                "INSERT INTO timbal_version VALUES (0)"
+                f'CREATE TABLE "{schema}".timbal_version (version integer NOT NULL);'
+                f'INSERT INTO "{schema}".timbal_version VALUES (0)'
             )
         session.script(f'SET LOCAL search_path TO "{schema}"')
         for number in range(version + 1, VERSION + 1):

@@ -175,8 +175,7 @@ class _Desk:
     # -- opening -------------------------------------------------------------------------------------------------------
 
     def connect(self) -> sqlite3.Connection:
-        if sqlite3.sqlite_version_info < (3, 35):
-            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 is the oldest that works")
+        check_version(sqlite3.sqlite_version_info)
         folder = os.path.dirname(self._path)
         if not os.path.isdir(folder):
             raise StoreError(f"{self._path} can't be opened: the folder {folder} does not exist; make it first")
@@ -477,6 +476,15 @@ class _Desk:
 def _ask_to_stop(lease: Lease, reason: str) -> None:
     if lease.holder is not None:
         lease.holder.stop_asked(reason)
+
+
+def check_version(version: tuple[int, ...]) -> None:
+    """Raises `StoreError` for a SQLite that lacks what is needed (RETURNING)."""
+    if version < (3, 35):
+        number = ".".join(map(str, version))
+        raise StoreError(
+            f"SQLite {number} is too old: 3.35 is the oldest that works. Use a Python that was built with a newer one"
+        )
 
 
 # -- the host ----------------------------------------------------------------------------------------------------------
