@@ -46,6 +46,7 @@ class Writer:
         self._bell, self._ear = socket.socketpair()
         self._ear.setblocking(False)
         self._rung = threading.Lock()
+        self._gate = threading.Lock()
         self._closed = False
         self._beat_at: float | None = None
         self._wake_at = 0.0
@@ -54,9 +55,10 @@ class Writer:
 
     def submit(self, job: Job) -> Future[Any]:
         """The future of a job's result; it resolves when the transaction that the job is part of is durable."""
-        if self._closed:
-            return failed(StoreError("this store is closed; open another"))
-        self._jobs.append(job)
+        with self._gate:
+            if self._closed:
+                return failed(StoreError("this store is closed; open another"))
+            self._jobs.append(job)
         self._ring()
         return job.future
 
@@ -77,7 +79,8 @@ class Writer:
 
     def close(self) -> None:
         """Finish what was submitted and close the connection; returns at once."""
-        self._closed = True
+        with self._gate:
+            self._closed = True
         self._ring()
 
     def join(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sqlite3
 import threading
 import time
@@ -20,6 +19,7 @@ from ..errors import LeaseLost, RunExists, StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
+from .process import is_gone, process_name
 from .sqlite_queries import SHIFT, TOP
 from .waiting import wait
 from .worker import AWAKE_SECONDS, BUSY_SECONDS, Undo, Worker
@@ -164,7 +164,7 @@ class _Desk:
         self._path = path
         self._synchronous = synchronous
         self._lease_ms = lease_ms
-        self._holder = f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}/{os.urandom(4).hex()}"
+        self._holder = f"{process_name()}/{os.urandom(4).hex()}"
         self._leases: dict[int, Lease] = {}
         self._waiters: dict[int, list[Future[None]]] = {}
         self._data_version = 0
@@ -389,7 +389,7 @@ class _Desk:
         if holder == self._holder:
             lease = self._leases.get(ref)
             return lease is not None and lease.alive()
-        return not _is_gone(holder)
+        return not is_gone(holder)
 
     def erase(self, db: sqlite3.Connection, run_id: str) -> bool:
         row = db.execute("SELECT execution FROM runs WHERE id = ?", (run_id,)).fetchone()
@@ -506,19 +506,3 @@ def _identity(path: str) -> tuple[int, int] | None:
 def _data_version(db: sqlite3.Connection) -> int:
     version: int = db.execute("PRAGMA data_version").fetchone()[0]
     return version
-
-
-def _started(pid: int) -> str:
-    """When a process of this host started, in the kernel's ticks: with its id that names it for good."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return "-"
-
-
-def _is_gone(holder: str) -> bool:
-    """Whether a holder was a process of this host that is no longer there."""
-    host, pid, started, _ = holder.split("/")
-    if host != socket.gethostname() or started == "-" or not os.path.isdir("/proc/self"):
-        return False
-    return _started(int(pid)) != started
