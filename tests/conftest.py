@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("timbal.testing.conformance")
+
 #: The folder of this session's server, for all workers of pytest-xdist.
 FOLDER = "TIMBAL_TEST_POSTGRES_FOLDER"
 ROOT = Path(__file__).parents[1]

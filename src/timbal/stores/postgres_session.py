@@ -172,10 +172,14 @@ class Session:
         Raises `Refused`, and then nothing is kept; or `Cut`.
         """
         link = self._link
+        try:
+            values = [[_sent(value) for value in ask.values] for ask in asks]
+        except UnicodeEncodeError as error:
+            raise Refused(f"{self.target.label}: {error}: nothing of this was kept", "22021") from error
         with self._cut_if_broken():
             if not link.pipeline_status:
                 link.enter_pipeline_mode()
-            new = [name for ask in asks if (name := self._send(ask))]
+            new = [name for ask, given in zip(asks, values, strict=True) if (name := self._send(ask.statement, given))]
             link.pipeline_sync()
             self._flush()
             rows, refusal = self._answers(asks, new)
@@ -192,10 +196,8 @@ class Session:
         except psycopg.Error as error:
             raise Cut(_plain(str(error)), sent=True) from error
 
-    def _send(self, ask: Ask) -> str:
+    def _send(self, statement: Statement, values: Sequence[bytes | None]) -> str:
         """Send a statement; gives its name if it is being prepared with it."""
-        statement = ask.statement
-        values = [_sent(value) for value in ask.values]
         if not statement.name:
             self._link.send_query_params(statement.sql.encode(), values)
             return ""

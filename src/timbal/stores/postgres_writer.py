@@ -156,7 +156,7 @@ class Writer:
         runs = "{" + ",".join(held) + "}"
         fences = "{" + ",".join(str(one.lease.fence) for one in held.values()) + "}"
         try:
-            session = self._session = self._session or self._connect()
+            session = self._connected()
             (rows,) = session.run([Ask(BEAT, (self._leases.milliseconds, runs, fences))])
         except Cut:
             self._drop()
@@ -181,7 +181,7 @@ class Writer:
         doubt = False
         while left:
             try:
-                session = self._session = self._session or self._connect()
+                session = self._connected()
                 if doubt or not self._together(session, left):
                     while left:
                         self._finish(left[0][0], self._alone(session, *left[0], doubt=doubt))
@@ -194,9 +194,18 @@ class Writer:
                     return
                 time.sleep(pause)
                 pause = min(pause * 2, longest)
-            except StoreError as error:  # the schema is not ours any more
+            except Exception as error:  # the schema is not ours any more, or a fault of ours
+                self._drop()
                 self._give_up(left, error, doubt=doubt)
                 return
+
+    def _connected(self) -> Session:
+        if self._session is None:
+            try:
+                self._session = self._connect()
+            except Cut as cut:
+                raise Cut(str(cut), sent=False) from cut
+        return self._session
 
     def _asks(self, job: Job) -> list[Ask]:
         """What to send for it; nothing where it is known to be in vain, and it has failed."""
