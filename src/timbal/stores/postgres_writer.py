@@ -32,7 +32,7 @@ class Writer:
     """Performs jobs in order, keeps leases alive, and wakes who waits.
 
     `connect` gives a session. One that breaks is replaced, for `patience` seconds; whatever was under way then is asked
-    for again in a way that can't do it twice. After that the jobs fail, and the next one tries anew.
+    for again in a way that can't do it twice. After that jobs fail, each after one more attempt, until it is back.
     """
 
     def __init__(self, session: Session, connect: Callable[[], Session], leases: Leases, patience: float) -> None:
@@ -48,6 +48,7 @@ class Writer:
         self._rung = threading.Lock()
         self._gate = threading.Lock()
         self._closed = False
+        self._away_since: float | None = None
         self._beat_at: float | None = None
         self._wake_at = 0.0
         self._thread = threading.Thread(target=self._run, name="timbal-postgres", daemon=True)
@@ -58,6 +59,7 @@ class Writer:
         with self._gate:
             if self._closed:
                 return failed(StoreError("this store is closed; open another"))
+            job.future.set_running_or_notify_cancel()  # it can't be called off any more
             self._jobs.append(job)
         self._ring()
         return job.future
@@ -177,7 +179,6 @@ class Writer:
         """Do them, connecting again where the connection breaks."""
         left = deque((job, asks) for job in jobs if (asks := self._asks(job)))
         pause, longest = BACKOFF_SECONDS
-        until = time.monotonic() + self._patience
         doubt = False
         while left:
             try:
@@ -186,10 +187,12 @@ class Writer:
                     while left:
                         self._finish(left[0][0], self._alone(session, *left[0], doubt=doubt))
                         left.popleft()
+                self._away_since = None
             except Cut as cut:
                 self._drop()
                 doubt = doubt or cut.sent
-                if time.monotonic() > until:
+                self._away_since = self._away_since or time.monotonic()
+                if time.monotonic() > self._away_since + self._patience:
                     self._give_up(left, cut, doubt=doubt)
                     return
                 time.sleep(pause)
@@ -257,6 +260,8 @@ class Writer:
     def _give_up(self, work: deque[tuple[Job, list[Ask]]], why: Exception, *, doubt: bool) -> None:
         kept = "whether this was kept is not known: load the run again" if doubt else "nothing of this was kept"
         for job, _ in work:
+            if job.future.done():
+                continue
             error = StoreError(f"{self._label} can't be reached: {why}: {kept}. It can be done again when it is back")
             error.__cause__ = why
             self._finish(job, error)
