@@ -15,6 +15,8 @@ import pytest
 
 from tests.fake_api import FakeApi, fake_api
 
+pytest.register_assert_rewrite("timbal.testing.conformance")
+
 #: The folder of this session's server, for all workers of pytest-xdist.
 FOLDER = "TIMBAL_TEST_POSTGRES_FOLDER"
 ROOT = Path(__file__).parents[1]

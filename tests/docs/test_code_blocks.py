@@ -22,7 +22,12 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("checkout")
 @pytest.mark.parametrize("page", PAGES)
-def test_every_code_block_does_what_its_page_says(page: str, request: pytest.FixtureRequest) -> None:
+def test_every_code_block_does_what_its_page_says(
+    page: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    markdown = (ROOT / page).read_text(encoding="utf-8")
     if page in ANSWERS:
         request.getfixturevalue("api").answer(*ANSWERS[page])
-    run_page(page, (ROOT / page).read_text(encoding="utf-8"))
+    if "DATABASE_URL" in markdown:
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_schema_url"))
+    run_page(page, markdown)

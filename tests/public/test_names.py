@@ -33,7 +33,7 @@ NAMES = {
     "timbal.types.run_status": "RunStatus",
     "timbal.state": "get_run_context suspend RunContext",
     "timbal.stores": "MemoryStore SqliteStore PostgresStore open_store",
-    "timbal.testing": "TestModel ScriptedHuman",
+    "timbal.testing": "TestModel ScriptedHuman store_conformance",
     "timbal.errors": "TimbalError StoreError LeaseLost",
 }
 

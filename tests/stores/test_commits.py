@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from timbal import Agent, suspend
-from timbal.stores import MemoryStore, SqliteStore
+from timbal.stores import MemoryStore, PostgresStore, SqliteStore
 from timbal.testing import TestModel
 from timbal.types.content import ToolUseContent
 from timbal.types.message import Message
@@ -65,13 +65,14 @@ async def test_two_hundred_turns_at_once_share_commits(tmp_path: Path) -> None:
     assert shared < 3 * 200 / 4
 
 
-async def test_paused_runs_hold_no_task_thread_or_open_file(tmp_path: Path) -> None:
-    for store in (MemoryStore(), SqliteStore(tmp_path / "runs.db")):
+async def test_paused_runs_hold_no_task_thread_or_open_file(tmp_path: Path, postgres_schema_url: str) -> None:
+    for store in (MemoryStore(), SqliteStore(tmp_path / "runs.db"), PostgresStore(postgres_schema_url)):
         await agent(store)("warm up")
         tasks = asyncio.all_tasks()
         threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
         outs = [await agent(store)("go") for _ in range(100)]
         assert all(out.pending for out in outs)
         assert asyncio.all_tasks() == tasks
-        assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == (threads, files)
+        assert threading.active_count() <= threads  # fewer, where one of another test was about to end
+        assert len(os.listdir("/proc/self/fd")) <= files
         await store.aclose()

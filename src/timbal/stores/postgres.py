@@ -18,7 +18,7 @@ from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
 from .postgres_jobs import Commit, Erase, Settle, Take
 from .postgres_leases import Leases
 from .postgres_readers import Readers
-from .postgres_schema import check_schema, set_up
+from .postgres_schema import check_schema, set_up_reader, set_up_writer
 from .postgres_session import Cut, Session, read_url
 from .postgres_writer import Writer
 from .waiting import wait
@@ -65,17 +65,20 @@ class PostgresStore(BaseStore):
         self._pid = os.getpid()
         target, synchronous = self._target, self._synchronous
 
+        def ready_to_write(session: Session) -> None:
+            set_up_writer(session, synchronous, sql.FIRST)
+
         def write() -> Session:
-            return _ready(Session(target), check_schema, lambda one: set_up(one, synchronous, sql.FIRST))
+            return _ready(Session(target), check_schema, ready_to_write)
 
         def read() -> Session:
-            return _ready(Session(target), lambda one: set_up(one, synchronous, queries.FIRST))
+            return _ready(Session(target), lambda session: set_up_reader(session, queries.FIRST))
 
         with ThreadPoolExecutor(1) as beside:
             try:
                 writing = _ready(Session(target), check_schema)
                 reader = beside.submit(read)
-                _ready(writing, lambda one: set_up(one, synchronous, sql.FIRST))
+                _ready(writing, ready_to_write)
                 reading = reader.result()
             except Cut as cut:
                 raise StoreError(

@@ -127,7 +127,7 @@ class Commit(Job):
         if not rows[0]:
             if self._opened is not None:
                 raise RunExists(f"run {self.run} exists already")
-            raise LeaseLost(
+            raise self._held.broken or LeaseLost(
                 "the run was taken over by another one, or erased; what it had not committed does not count"
             )
         stop: str | None = None if self._opened is not None else rows[0][0][0]
@@ -151,10 +151,11 @@ class Commit(Job):
         return NOT_KEPT
 
     def failed(self, error: StoreError) -> None:
-        self._held.broken = self._held.broken or StoreError(f"an earlier commit of this run was not kept: {error}")
+        held = self._held
         if isinstance(error, LeaseLost):
-            self._held.broken = error
-            self._leases.drop(self._held)
+            self._leases.drop(held)
+            held.broken = held.broken or error
+        held.broken = held.broken or StoreError(f"an earlier commit of this run was not kept: {error}")
 
 
 class Settle(Job):

@@ -63,8 +63,12 @@ class Readers:
                 if time.monotonic() > until:
                     raise StoreError(f"{self._label} can't be reached: {cut}") from cut
                 time.sleep(PAUSE_SECONDS * (session is None))
-            except BaseException:
+            except StoreError:
                 self._give_back(session)
+                raise
+            except BaseException:
+                if session is not None:
+                    session.close()
                 raise
             else:
                 self._give_back(session)

@@ -65,10 +65,11 @@ def _migrate(session: Session) -> None:
         session.script(f"SELECT pg_advisory_xact_lock({lock})")
         version = _version(session)
         if version == 0:
+            if not session.script(f"SELECT FROM pg_namespace WHERE nspname = '{schema}'"):
+                session.script(f'CREATE SCHEMA "{schema}"')  # IF NOT EXISTS would need rights even where it does
             session.script(
-                f'CREATE SCHEMA IF NOT EXISTS "{schema}"; SET LOCAL search_path TO "{schema}";'
-                "CREATE TABLE timbal_version (version integer NOT NULL);"
-                "INSERT INTO timbal_version VALUES (0)"
+                f'CREATE TABLE "{schema}".timbal_version (version integer NOT NULL);'
+                f'INSERT INTO "{schema}".timbal_version VALUES (0)'
             )
         session.script(f'SET LOCAL search_path TO "{schema}"')
         for number in range(version + 1, VERSION + 1):
@@ -96,14 +97,23 @@ _SYNCHRONOUS = {
 }
 
 
-def set_up(session: Session, synchronous: str, statements: Sequence[Statement]) -> Session:
-    """Make a session ready for a store's work; `statements` are planned now, not when first used."""
+_ANY = (
+    "SET default_transaction_isolation TO 'read committed'; SET jit TO off; SET client_min_messages TO error;"
+    "SET idle_in_transaction_session_timeout TO '10s';"
+)
+
+
+def set_up_reader(session: Session, statements: Sequence[Statement]) -> None:
+    """Make a session ready to read; `statements` are planned now, not when first used."""
+    session.script(f'SET search_path TO "{session.target.schema}";{_ANY}')
+    session.prepare(statements)
+
+
+def set_up_writer(session: Session, synchronous: str, statements: Sequence[Statement]) -> None:
+    """Make a session ready to write and to hear from others; `statements` are planned now, for any values."""
     schema = session.target.schema
     session.script(
-        f'SET search_path TO "{schema}"; LISTEN "{schema}";'
-        "SET default_transaction_isolation TO 'read committed'; SET lock_timeout TO '10s';"
-        "SET idle_in_transaction_session_timeout TO '10s'; SET jit TO off; SET client_min_messages TO error;"
-        "SET plan_cache_mode TO force_generic_plan;" + _SYNCHRONOUS[synchronous]
+        f'SET search_path TO "{schema}"; LISTEN "{schema}";{_ANY}'
+        "SET lock_timeout TO '10s'; SET plan_cache_mode TO force_generic_plan;" + _SYNCHRONOUS[synchronous]
     )
     session.prepare(statements)
-    return session

@@ -6,8 +6,8 @@ import re
 import select
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from urllib.parse import parse_qsl, urlencode
 
 from ..errors import StoreError
 
@@ -74,26 +74,25 @@ class Ask(NamedTuple):
     values: Sequence[Value]
 
 
-def libpq() -> Any:
-    """psycopg's libpq; raises `ImportError` with what to install."""
+def psycopg_conninfo() -> Any:
+    """How psycopg reads URLs; raises `ImportError` with what to install where it is not there."""
     try:
-        from psycopg import conninfo, pq
+        from psycopg import conninfo
     except ImportError as error:
         raise ImportError(
             "PostgresStore needs psycopg, which is not installed: pip install 'timbal-hitl[postgres]'"
         ) from error
-    return pq, conninfo
+    return conninfo
 
 
 def read_url(url: str, schema: str | None) -> Target:
     """What a URL (or `key=value` words of libpq) says; raises `ValueError` without repeating it."""
-    _, conninfo = libpq()
+    conninfo = psycopg_conninfo()
     base, mark, query = url.partition("?")
     if mark and "://" in base:
-        pairs = parse_qsl(query, keep_blank_values=True)
-        schema = schema or dict(pairs).get("schema")
-        rest = urlencode([pair for pair in pairs if pair[0] != "schema"])
-        url = f"{base}?{rest}" if rest else base
+        parts = query.split("&")
+        schema = schema or next((part[7:] for part in parts if part.startswith("schema=")), None)
+        url = "?".join(filter(None, (base, "&".join(part for part in parts if not part.startswith("schema=")))))
     schema = schema or "timbal"
     if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
         raise ValueError(
@@ -102,13 +101,16 @@ def read_url(url: str, schema: str | None) -> Target:
         )
     try:
         words = conninfo.conninfo_to_dict(url)
+        ports = str(words.get("port") or 5432)
+        if not ports.replace(",", "").isdecimal():
+            raise ValueError("port")
     except Exception:  # its text may quote the password
         raise ValueError(
             "this PostgreSQL URL can't be read: it looks like postgresql://user:password@host:5432/database, and "
             "special characters in it are written as %40 for @, %3A for : and so on"
         ) from None
-    host, port = words.get("host") or "localhost", words.get("port") or "5432"
-    label = f"PostgreSQL at {host}:{port}, database {words.get('dbname') or '(default)'}, schema {schema}"
+    host = words.get("host") or "localhost"
+    label = f"PostgreSQL at {host}:{ports}, database {words.get('dbname') or '(default)'}, schema {schema}"
     return Target(conninfo.make_conninfo(**{**_DEFAULTS, **words}), schema, label)
 
 
@@ -117,15 +119,20 @@ class Session:
 
     def __init__(self, target: Target) -> None:
         """Connect; raises `Cut`."""
-        pq, _ = libpq()
+        import psycopg
+        from psycopg import pq
+
         self.target = target
         self._ok = {int(pq.ExecStatus.COMMAND_OK), int(pq.ExecStatus.TUPLES_OK)}
         self._sync = int(pq.ExecStatus.PIPELINE_SYNC)
         self._aborted = int(pq.ExecStatus.PIPELINE_ABORTED)
         self._sqlstate = int(pq.DiagnosticField.SQLSTATE)
-        self._link: PGconn = pq.PGconn.connect(target.conninfo.encode())
-        if self._link.status != pq.ConnStatus.OK:
-            raise Cut(_plain(self._link.get_error_message()), sent=False)
+        try:
+            self._connection = psycopg.Connection.connect(target.conninfo, autocommit=True)
+        except psycopg.Error as error:
+            raise Cut(_plain(str(error)), sent=False) from error
+        self._link: PGconn = self._connection.pgconn
+        self._link.nonblocking = 1
         self._prepared: set[str] = set()
         self._poll = select.poll()
         self._poll.register(self.fileno(), select.POLLIN)
@@ -134,16 +141,21 @@ class Session:
         return self._link.socket
 
     def close(self) -> None:
-        self._link.finish()
+        self._connection.close()
 
     def script(self, sql: str) -> list[Row]:
         """Run statements one after the other, as a script; rows of the last one. Only before the first `run`."""
-        result = self._link.exec_(sql.encode())
-        self._check(result)
-        return [
-            tuple(_text(result.get_value(row, column)) for column in range(result.nfields))
-            for row in range(result.ntuples)
-        ]
+        rows: list[Row] = []
+        with self._cut_if_broken():
+            self._link.send_query(sql.encode())
+            self._flush()
+            refusal: Refused | None = None
+            while (result := self._result(between=False)) is not None:
+                refusal = refusal or self._refusal(result)
+                rows = list(_rows(result, (str,) * result.nfields))
+        if refusal is not None:
+            raise refusal
+        return rows
 
     def prepare(self, statements: Sequence[Statement]) -> None:
         """Prepare and plan these, before the first `run`: in a new session that takes longer than to run them."""
@@ -161,25 +173,31 @@ class Session:
         """
         link = self._link
         try:
-            if not link.nonblocking:
-                link.nonblocking = 1
+            values = [[_sent(value) for value in ask.values] for ask in asks]
+        except UnicodeEncodeError as error:
+            raise Refused(f"{self.target.label}: {error}: nothing of this was kept", "22021") from error
+        with self._cut_if_broken():
+            if not link.pipeline_status:
                 link.enter_pipeline_mode()
-            new = [name for ask in asks if (name := self._send(ask))]
+            new = [name for ask, given in zip(asks, values, strict=True) if (name := self._send(ask.statement, given))]
             link.pipeline_sync()
             self._flush()
             rows, refusal = self._answers(asks, new)
-        except Cut:
-            raise
-        except Exception as error:
-            raise Cut(_plain(str(error)), sent=True) from error
         if refusal is not None:
             raise refusal
         return rows
 
-    def _send(self, ask: Ask) -> str:
+    @contextmanager
+    def _cut_if_broken(self) -> Iterator[None]:
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            raise Cut(_plain(str(error)), sent=True) from error
+
+    def _send(self, statement: Statement, values: Sequence[bytes | None]) -> str:
         """Send a statement; gives its name if it is being prepared with it."""
-        statement = ask.statement
-        values = [_sent(value) for value in ask.values]
         if not statement.name:
             self._link.send_query_params(statement.sql.encode(), values)
             return ""
@@ -194,9 +212,11 @@ class Session:
         while self._link.flush():
             poll = select.poll()
             poll.register(self.fileno(), select.POLLIN | select.POLLOUT)
-            for _, event in poll.poll():
-                if event & ~select.POLLOUT:
-                    self._link.consume_input()
+            ready = poll.poll(ANSWER_SECONDS * 1000)
+            if not ready:
+                raise Cut(f"nothing could be sent for {ANSWER_SECONDS:g} s", sent=True)
+            if ready[0][1] & ~select.POLLOUT:
+                self._link.consume_input()
 
     def _answers(self, asks: Sequence[Ask], new: list[str]) -> tuple[list[list[Row]], Refused | None]:
         rows: list[list[Row]] = []
@@ -256,10 +276,8 @@ class Session:
 
     def told(self) -> list[str]:
         """What other sessions notified this one of; raises `Cut`."""
-        try:
+        with self._cut_if_broken():
             self._link.consume_input()
-        except Exception as error:
-            raise Cut(_plain(str(error)), sent=False) from error
         heard = []
         while (notify := self._link.notifies()) is not None:
             heard.append(notify.extra.decode())
@@ -285,10 +303,6 @@ def _meaning(code: str) -> str:
 def _plain(text: str) -> str:
     """An error's text in one line."""
     return " ".join(text.split()) or "the connection is gone"
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode()
 
 
 def _sent(value: Value) -> bytes | None:

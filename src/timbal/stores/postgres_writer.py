@@ -32,7 +32,7 @@ class Writer:
     """Performs jobs in order, keeps leases alive, and wakes who waits.
 
     `connect` gives a session. One that breaks is replaced, for `patience` seconds; whatever was under way then is asked
-    for again in a way that can't do it twice. After that the jobs fail, and the next one tries anew.
+    for again in a way that can't do it twice. After that jobs fail, each after one more attempt, until it is back.
     """
 
     def __init__(self, session: Session, connect: Callable[[], Session], leases: Leases, patience: float) -> None:
@@ -46,7 +46,9 @@ class Writer:
         self._bell, self._ear = socket.socketpair()
         self._ear.setblocking(False)
         self._rung = threading.Lock()
+        self._gate = threading.Lock()
         self._closed = False
+        self._away_since: float | None = None
         self._beat_at: float | None = None
         self._wake_at = 0.0
         self._thread = threading.Thread(target=self._run, name="timbal-postgres", daemon=True)
@@ -54,9 +56,11 @@ class Writer:
 
     def submit(self, job: Job) -> Future[Any]:
         """The future of a job's result; it resolves when the transaction that the job is part of is durable."""
-        if self._closed:
-            return failed(StoreError("this store is closed; open another"))
-        self._jobs.append(job)
+        with self._gate:
+            if self._closed:
+                return failed(StoreError("this store is closed; open another"))
+            job.future.set_running_or_notify_cancel()  # it can't be called off any more
+            self._jobs.append(job)
         self._ring()
         return job.future
 
@@ -77,7 +81,8 @@ class Writer:
 
     def close(self) -> None:
         """Finish what was submitted and close the connection; returns at once."""
-        self._closed = True
+        with self._gate:
+            self._closed = True
         self._ring()
 
     def join(self) -> None:
@@ -153,7 +158,7 @@ class Writer:
         runs = "{" + ",".join(held) + "}"
         fences = "{" + ",".join(str(one.lease.fence) for one in held.values()) + "}"
         try:
-            session = self._session = self._session or self._connect()
+            session = self._connected()
             (rows,) = session.run([Ask(BEAT, (self._leases.milliseconds, runs, fences))])
         except Cut:
             self._drop()
@@ -174,26 +179,36 @@ class Writer:
         """Do them, connecting again where the connection breaks."""
         left = deque((job, asks) for job in jobs if (asks := self._asks(job)))
         pause, longest = BACKOFF_SECONDS
-        until = time.monotonic() + self._patience
         doubt = False
         while left:
             try:
-                session = self._session = self._session or self._connect()
+                session = self._connected()
                 if doubt or not self._together(session, left):
                     while left:
                         self._finish(left[0][0], self._alone(session, *left[0], doubt=doubt))
                         left.popleft()
+                self._away_since = None
             except Cut as cut:
                 self._drop()
                 doubt = doubt or cut.sent
-                if time.monotonic() > until:
+                self._away_since = self._away_since or time.monotonic()
+                if time.monotonic() > self._away_since + self._patience:
                     self._give_up(left, cut, doubt=doubt)
                     return
                 time.sleep(pause)
                 pause = min(pause * 2, longest)
-            except StoreError as error:  # the schema is not ours any more
+            except Exception as error:  # the schema is not ours any more, or a fault of ours
+                self._drop()
                 self._give_up(left, error, doubt=doubt)
                 return
+
+    def _connected(self) -> Session:
+        if self._session is None:
+            try:
+                self._session = self._connect()
+            except Cut as cut:
+                raise Cut(str(cut), sent=False) from cut
+        return self._session
 
     def _asks(self, job: Job) -> list[Ask]:
         """What to send for it; nothing where it is known to be in vain, and it has failed."""
@@ -245,6 +260,8 @@ class Writer:
     def _give_up(self, work: deque[tuple[Job, list[Ask]]], why: Exception, *, doubt: bool) -> None:
         kept = "whether this was kept is not known: load the run again" if doubt else "nothing of this was kept"
         for job, _ in work:
+            if job.future.done():
+                continue
             error = StoreError(f"{self._label} can't be reached: {why}: {kept}. It can be done again when it is back")
             error.__cause__ = why
             self._finish(job, error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sqlite3
 import threading
 import time
@@ -20,6 +19,7 @@ from ..errors import LeaseLost, RunExists, StoreError
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
+from .process import is_gone, process_name
 from .sqlite_queries import SHIFT, TOP
 from .waiting import wait
 from .worker import AWAKE_SECONDS, BUSY_SECONDS, Undo, Worker
@@ -187,7 +187,7 @@ class _Desk:
         self._path = path
         self._synchronous = synchronous
         self._lease_ms = lease_ms
-        self._holder = f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}/{os.urandom(4).hex()}"
+        self._holder = f"{process_name()}/{os.urandom(4).hex()}"
         self._leases: dict[int, Lease] = {}
         self._waiters: dict[int, list[Future[None]]] = {}
         self._data_version = 0
@@ -198,8 +198,7 @@ class _Desk:
     # -- opening -------------------------------------------------------------------------------------------------------
 
     def connect(self) -> sqlite3.Connection:
-        if sqlite3.sqlite_version_info < (3, 35):
-            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 is the oldest that works")
+        check_version(sqlite3.sqlite_version_info)
         folder = os.path.dirname(self._path)
         if not os.path.isdir(folder):
             raise StoreError(f"{self._path} can't be opened: the folder {folder} does not exist; make it first")
@@ -420,7 +419,7 @@ class _Desk:
         if holder == self._holder:
             lease = self._leases.get(ref)
             return lease is not None and lease.alive()
-        return not _is_gone(holder)
+        return not is_gone(holder)
 
     def erase(self, db: sqlite3.Connection, run_id: str) -> bool:
         row = db.execute("SELECT execution FROM runs WHERE id = ?", (run_id,)).fetchone()
@@ -509,6 +508,15 @@ def _ask_to_stop(lease: Lease, reason: str) -> None:
         lease.holder.stop_asked(reason)
 
 
+def check_version(version: tuple[int, ...]) -> None:
+    """Raises `StoreError` for a SQLite that lacks what is needed (RETURNING)."""
+    if version < (3, 35):
+        number = ".".join(map(str, version))
+        raise StoreError(
+            f"SQLite {number} is too old: 3.35 is the oldest that works. Use a Python that was built with a newer one"
+        )
+
+
 # -- the host ----------------------------------------------------------------------------------------------------------
 
 
@@ -528,19 +536,3 @@ def _identity(path: str) -> tuple[int, int] | None:
 def _data_version(db: sqlite3.Connection) -> int:
     version: int = db.execute("PRAGMA data_version").fetchone()[0]
     return version
-
-
-def _started(pid: int) -> str:
-    """When a process of this host started, in the kernel's ticks: with its id that names it for good."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return "-"
-
-
-def _is_gone(holder: str) -> bool:
-    """Whether a holder was a process of this host that is no longer there."""
-    host, pid, started, _ = holder.split("/")
-    if host != socket.gethostname() or started == "-" or not os.path.isdir("/proc/self"):
-        return False
-    return _started(int(pid)) != started

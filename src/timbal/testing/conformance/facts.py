@@ -117,8 +117,11 @@ def opened(
     return Opened(run_id or new_id(), new_id(), name, "Agent", {"prompt": "go"}, at or now(), parent, labels)
 
 
-def question(id: str, run_id: str, kind: str = "confirm", at: int | None = None) -> QuestionRow:
-    asked = Asked(f"/{id}", id, run_id, "agent.ask", new_id(), kind, "ask", {"question": id}, at or now())
+def question(
+    id: str, run_id: str, kind: str = "confirm", at: int | None = None, text: str | None = None
+) -> QuestionRow:
+    payload = {"question": text if text is not None else id}
+    asked = Asked(f"/{id}", id, run_id, "agent.ask", new_id(), kind, "ask", payload, at or now())
     return QuestionRow(id, kind, asked.at, None, encode((asked,)))
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ...core.codec import decode, encode
-from ...core.facts import Ended, Noted, Opened
+from ...core.facts import Asked, Ended, Noted, Opened
 from ...errors import LeaseLost, RunExists
 from ...ports import Lease
 from ...stores.base import BaseStore
@@ -50,6 +50,9 @@ class Keeping(OnAStore):
         text = "\x00 ' \" \\ \u2028 \U0001f600 " * 50_000
         work.note(text)
         assert notes(store, work.run_id) == [text]
+        done(work.commit(asks=[question("q", work.run_id, text=text)], settles=[answer("q", text)]))
+        (asking,) = (fact for fact in facts(store, work.run_id) if isinstance(fact, Asked))
+        assert (asking.payload, settled_in(store, work.run_id)) == ({"question": text}, {"q": text})
         assert (opening := facts(store, work.run_id)[0])
         assert isinstance(opening, Opened)
         assert opening.labels == {'a "quoted" \\ name': "Grüße, 世界"}
