@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 from ..core.facts import Ended, Opened
 from ..errors import StoreError
-from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling, Stored
+from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import postgres_queries as queries
 from . import postgres_statements as sql
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
-from .postgres_jobs import Commit, Erase, Settle, Take
+from .postgres_jobs import Commit, Erase, Park, Release, Settle, Take
 from .postgres_leases import Leases
 from .postgres_readers import Readers
 from .postgres_schema import check_schema, set_up_reader, set_up_writer
@@ -141,6 +141,28 @@ class PostgresStore(BaseStore):
     def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
         self._here()
         return self._writer.submit(Take(self._leases, ref, run))
+
+    def release(self, lease: Lease) -> Future[None]:
+        self._here()
+        return self._writer.submit(Release(self._leases, lease))
+
+    def due(self, runnables: Sequence[str], limit: int) -> Future[list[Due]]:
+        self._here()
+        leases = self._leases
+
+        def read(session: Session) -> list[Due]:
+            found = queries.due(session, runnables)
+            return [
+                due
+                for due, holder, fence, lasts in found
+                if holder is None or not (lasts and leases.shows_life(due.run_id, holder, fence))
+            ][:limit]
+
+        return self._readers.submit(read)
+
+    def park(self, run_id: str) -> Future[None]:
+        self._here()
+        return self._writer.submit(Park(run_id))
 
     def wait(self, ref: Any) -> Future[None]:
         self._here()

@@ -14,8 +14,14 @@ CREATE TABLE executions (
     lease_until timestamptz,
     stop        text,                   -- somebody asked the holder to stop: the reason
     waited      boolean NOT NULL DEFAULT false,  -- somebody waits for the lease: tell when it is given back
+    due_at      bigint,                 -- since when it waits for a run: settled, or left to others, and not taken up
+    attempts    integer NOT NULL DEFAULT 0,      -- holders in a row that never gave the lease back
+    parked      boolean NOT NULL DEFAULT false,  -- it failed too often: only taken up by hand
     erased_at   bigint
 ) WITH (fillfactor = 70);
+
+CREATE INDEX executions_due ON executions (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX executions_held ON executions (lease_until) WHERE holder IS NOT NULL;
 
 CREATE TABLE runs (
     id          text COLLATE "C" PRIMARY KEY,

@@ -241,6 +241,42 @@ class Take(Job):
         return self._taken(rows[0][0]) if rows else NOT_KEPT
 
 
+class Release(Job):
+    """The lease given back without an end."""
+
+    def __init__(self, leases: Leases, lease: Lease) -> None:
+        self._held: Held = lease.ref
+        super().__init__(self._held.run)
+        self._leases = leases
+
+    def asks(self) -> list[Ask]:
+        if self._held.broken is not None:
+            raise self._held.broken
+        return [Ask(sql.RELEASE, (self.run, self._held.lease.fence, self._leases.me))]
+
+    def outcome(self, rows: list[list[Row]]) -> None:
+        self._held.broken = LeaseLost("the run was taken over by another one, or erased, or was left to others")
+        self._leases.drop(self._held)
+        if not rows[0]:
+            raise self._held.broken
+
+    def doubt(self) -> Ask:
+        return Ask(sql.WAS_RELEASED, (self.run, self._held.lease.fence))
+
+    def was_kept(self, rows: list[Row]) -> Any:
+        return None if rows else NOT_KEPT
+
+
+class Park(Job):
+    """An execution that nobody takes up but by hand."""
+
+    def asks(self) -> list[Ask]:
+        return [Ask(sql.PARK, (self.run,))]
+
+    def outcome(self, rows: list[list[Row]]) -> None:
+        return None
+
+
 class Watch(Job):
     """Whoever gives this run's lease back shall tell; gives whether somebody has it."""
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..ports import Due
 from .base import Found, RunInfo, Slice, Where, position
 from .postgres_session import Ask, Session, Statement, Value
 
@@ -54,8 +55,25 @@ _FIND = Statement(
     """,
     (str,),
 )
+#: Executions of some runnables that may wait for a run, longest first, each with its lease: what has one (of whom),
+#: what was settled and not taken up, what has expired. $1 names.
+_DUE = Statement(
+    "due",
+    """
+    SELECT e.run, e.runnable, e.attempts, e.holder, e.fence, e.lease_until > clock_timestamp() FROM (
+        SELECT run, (extract(epoch FROM lease_until) * 1000)::bigint AS since FROM executions WHERE holder IS NOT NULL
+        UNION ALL SELECT run, due_at FROM executions WHERE due_at IS NOT NULL AND holder IS NULL
+        UNION ALL SELECT execution, due_at FROM questions
+            WHERE settled IS NULL AND due_at <= extract(epoch FROM clock_timestamp()) * 1000
+    ) waiting JOIN executions e USING (run)
+    WHERE NOT e.parked AND e.erased_at IS NULL AND e.runnable = ANY ($1::text[])
+    GROUP BY e.run ORDER BY min(waiting.since)
+    """,
+    (str, str, int, str, int, bool),
+)
+_STATE = "CASE WHEN r.state = 'running' AND e.parked THEN 'parked' ELSE r.state END"
 _RUN_COLUMNS = (
-    "r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, r.state, r.reason, r.t0, r.t1"
+    f"r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, {_STATE}, r.reason, r.t0, r.t1"
     " FROM runs r JOIN executions e ON e.run = r.execution"
 )
 _RUN_TYPES = (str, str, str, str, str, str, str, str, int, int)
@@ -87,6 +105,12 @@ def history(session: Session, run_id: str) -> list[list[bytes | str]]:
 def find(session: Session, ids: Sequence[str], runnable: str) -> list[str]:
     (rows,) = session.run([Ask(_FIND, (runnable, array(ids)))])
     return [run for (run,) in rows]
+
+
+def due(session: Session, runnables: Sequence[str]) -> list[tuple[Due, str | None, int, bool]]:
+    """Executions that may wait for a run, each with its holder, its fence, and whether the lease lasts."""
+    (rows,) = session.run([Ask(_DUE, (array(runnables),))])
+    return [(Due(run, runnable, attempts), *lease) for run, runnable, attempts, *lease in rows]
 
 
 def runs_of(session: Session, run_id: str) -> list[RunInfo]:
@@ -124,7 +148,10 @@ def runs(session: Session, where: Where, page: Slice) -> list[RunInfo]:
 
 def runs_ask(where: Where, page: Slice) -> Ask:
     conditions = _Conditions()
-    conditions.add("r.state = {}", where.status)
+    parked = where.status == "parked"
+    conditions.add("r.state = {}", "running" if parked else where.status)
+    if where.status in ("running", "parked"):
+        conditions.add("e.parked" if parked else "NOT e.parked")
     conditions.add_where("r", "r.t0", where)
     conditions.add_page("r.t0", "r.id", str, page)
     sql = f"SELECT {_RUN_COLUMNS} WHERE {conditions} {_order('r.t0', 'r.id', page)}"

@@ -53,7 +53,9 @@ COMMIT = Statement(
         UPDATE executions SET seq = $3::integer,
             holder = CASE WHEN $9::text IS NULL THEN holder END,
             stop = CASE WHEN $9::text IS NULL THEN stop END,
-            lease_until = CASE WHEN $9::text IS NULL THEN {_UNTIL.format("$4::integer")} END
+            lease_until = CASE WHEN $9::text IS NULL THEN {_UNTIL.format("$4::integer")} END,
+            attempts = CASE WHEN $9::text IS NULL THEN attempts ELSE 0 END,
+            due_at = CASE WHEN $9::text IS NULL OR $10 = 'paused' THEN due_at END
         WHERE run = $1 AND fence = $2::integer AND seq = $3::integer - 1 AND holder = $5
         RETURNING run, runnable, labels, stop, waited AND $9::text IS NOT NULL AS waited
     ), fact AS ({_FACT.format(fence="$2::integer", seq="$3::integer", body="$6")}
@@ -108,9 +110,12 @@ SETTLE = Statement(
             fence = e.fence + ok.free::integer,
             seq = CASE WHEN ok.free THEN 0 ELSE e.seq END,
             lease_until = CASE WHEN ok.free THEN {_UNTIL.format("$8::integer")} ELSE e.lease_until END,
-            stop = CASE WHEN ok.free THEN NULL ELSE coalesce($10, e.stop) END,
-            waited = e.waited AND NOT ok.free
-        FROM ok WHERE e.run = ok.run AND (ok.free OR $10::text IS NOT NULL AND e.holder IS NOT NULL)
+            stop = CASE WHEN ok.free OR e.holder IS NULL THEN NULL ELSE coalesce($10, e.stop) END,
+            waited = e.waited AND NOT ok.free,
+            due_at = CASE WHEN NOT ok.free THEN coalesce(e.due_at, CASE WHEN $3::integer > 0 THEN {_NOW} END) END,
+            attempts = e.attempts + (ok.free AND e.holder IS NOT NULL)::integer,
+            parked = e.parked AND NOT ok.free
+        FROM ok WHERE e.run = ok.run AND (ok.free OR $3::integer > 0 OR $10::text IS NOT NULL)
         RETURNING CASE WHEN ok.free THEN e.fence END AS fence
     ), entered AS (
         INSERT INTO runs (id, execution, parent, runnable, labels, t0, fence)
@@ -144,7 +149,8 @@ TAKE = Statement(
     f"""
     WITH taken AS (
         UPDATE executions e SET holder = $2, fence = e.fence + 1, seq = 0, stop = NULL, waited = false,
-            lease_until = {_UNTIL.format("$3::integer")}
+            lease_until = {_UNTIL.format("$3::integer")}, due_at = NULL, parked = false,
+            attempts = e.attempts + (e.holder IS NOT NULL)::integer
         WHERE e.run = $1 AND e.erased_at IS NULL AND {_FREE.format(gone="$5", me="$2", dead="$4::integer")}
         RETURNING e.fence, e.runnable, e.labels
     ), entered AS (
@@ -155,6 +161,29 @@ TAKE = Statement(
     SELECT (SELECT fence FROM taken), e.holder FROM executions e WHERE e.run = $1 AND e.erased_at IS NULL
     """,
     (int, str),
+)
+
+#: The lease goes back without an end: $1 run, $2 fence, $3 holder.
+RELEASE = Statement(
+    "release",
+    f"""
+    UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL, attempts = greatest(0, attempts - 1),
+        due_at = {_NOW}
+    WHERE run = $1 AND fence = $2::integer AND holder = $3
+    RETURNING run, CASE WHEN waited THEN pg_notify(current_schema(), run)::text END
+    """,
+    (str, str),
+)
+#: Whether a lease that was to go back has: $1 run, $2 fence.
+WAS_RELEASED = Statement(
+    "was_released", "SELECT run FROM executions WHERE run = $1 AND fence = $2::integer AND holder IS NULL", (str,)
+)
+
+#: Nobody takes it up but by hand: $1 a run of the execution.
+PARK = Statement(
+    "park",
+    "UPDATE executions SET parked = true WHERE run = (SELECT execution FROM runs WHERE id = $1) RETURNING run",
+    (str,),
 )
 
 #: The lease that a run got: $1 run.
