@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.facts import Asked, Returned
+from ..core.facts import AnyAsked, Returned
 from ..core.ids import child
-from ..core.narrate import pause_output
+from ..core.narrate import pause_output, pause_status
+from ..core.outputs import DENIED
 from ..core.transcript import output_value, resolve_output
 from ..errors import StoreError
 from ..state import Halt, Pause, Scope, current, home
 from ..types.events import StartEvent
-from ..types.run_status import INPUT_REQUIRED, SUCCESS, RunStatus, success
-from .failures import describe, public
+from ..types.run_status import SUCCESS, RunStatus, success
+from .failures import describe, public, without_secrets
 from .frame import Frame
 from .run import Run, Stopped, output_event
 from .schema import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..runnables.base import Runnable
     from ..types.content import ToolUseContent
@@ -54,7 +55,9 @@ class Outcome(NamedTuple):
     form: str | None = None
     error: dict[str, Any] | None = None
     cause: BaseException | None = None
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AnyAsked, ...] = ()
+    #: What a gate tells of the call: `metadata.approval` of its OUTPUT.
+    audit: dict[str, Any] | None = None
 
     @property
     def paused(self) -> bool:
@@ -152,7 +155,7 @@ def replay(run: Run, done: Returned) -> Outcome:
     """What a recorded call gave."""
     if done.error is not None:
         return Outcome(RunStatus("error", done.reason, done.error["message"]), error=public(done.error))
-    status = success(done.reason)
+    status = success(done.reason) if done.form != DENIED else RunStatus("cancelled", done.reason, done.output["reason"])
     dumped, form = resolve_output(run.ledger, done.key, done.output, done.form)
     return Outcome(status, output_value(run.ledger, done.key, done.output, done.form), dumped, form)
 
@@ -164,7 +167,7 @@ def resting(frame: Frame) -> Outcome | None:
         return None
     frame.close()
     asked = tuple(q.asked for q in run.ledger.open_questions if (q.call + "/").startswith(frame.key + "/"))
-    return Outcome(INPUT_REQUIRED, pause_output(asked[0]), asked=asked)
+    return Outcome(pause_status(asked[0]), pause_output(asked[0]), asked=asked)
 
 
 async def perform(frame: Frame, target: Runnable, arguments: dict[str, Any]) -> Outcome:
@@ -173,6 +176,10 @@ async def perform(frame: Frame, target: Runnable, arguments: dict[str, Any]) -> 
     if run.halt is not None:
         raise Halt(str(run.halt))
     frame.t0 = run.clock()
+    if target._gate is not None:
+        from .gated import perform_gated
+
+        return await perform_gated(frame, target, arguments)
     try:
         values, frame.input = target._prepare(arguments)
     except Exception as error:
@@ -208,9 +215,9 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
                 value = await target._handle(frame, values)
     except BaseException as problem:
         error = problem
-        if isinstance(problem, asyncio.CancelledError) and _was_cancelled(run):
+        if isinstance(problem, asyncio.CancelledError) and was_cancelled(run):
             frame.close()
-            _tell_stopped(frame)
+            tell_stopped(frame)
             raise
     finally:
         current.reset(token)
@@ -226,12 +233,13 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     if run.halt is not None:
         if isinstance(run.halt, StoreError):
             raise run.halt
-        _tell_stopped(frame)
+        tell_stopped(frame)
         raise Halt(str(run.halt)) from None
     if frame.asked:
         if frame.failures:
             frame.keep_caught_failures(error)
-        return Outcome(INPUT_REQUIRED, pause_output(frame.asked[0]), asked=tuple(_unique(frame.asked)))
+        first = frame.asked[0]
+        return Outcome(pause_status(first), pause_output(first), asked=tuple(_unique(frame.asked)))
     if error is not None:
         return _ended_by(frame, error)
     if target.kind == "Tool":
@@ -239,7 +247,7 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     return _returned_value(frame, target, value)
 
 
-def _was_cancelled(run: Run) -> bool:
+def was_cancelled(run: Run) -> bool:
     """Whether a CancelledError is the run's own, and not one that the handler's code made."""
     if run.halt is not None:
         return True
@@ -275,6 +283,7 @@ def failed(frame: Frame, error: BaseException, reason: str | None) -> Outcome:
         told = {"type": error.type or reason or "Error", "message": error.message, "traceback": None}
     elif isinstance(error, InvalidInput):
         told["traceback"] = None
+    told = without_secrets(frame, told)
     cause = error if not isinstance(error, CallFailed) else error.__cause__
     return Outcome(RunStatus("error", reason, told["message"]), error=told, cause=cause)
 
@@ -330,8 +339,9 @@ def tell_start(frame: Frame) -> None:
 
 def tell_output(frame: Frame, outcome: Outcome) -> None:
     """OUTPUT of a call that has ended."""
-    event = output_event(frame, outcome.status, outcome.output, outcome.error, frame.run.clock(), {}, outcome.cause)
-    frame.tell(event)
+    metadata = {} if outcome.audit is None else {"approval": outcome.audit}
+    status, at = outcome.status, frame.run.clock()
+    frame.tell(output_event(frame, status, outcome.output, outcome.error, at, metadata, outcome.cause))
 
 
 def _silent_output(frame: Frame, done: Returned, outcome: Outcome) -> Any:
@@ -345,7 +355,7 @@ def _silent_output(frame: Frame, done: Returned, outcome: Outcome) -> Any:
     return output_event(frame, outcome.status, outcome.output, outcome.error, done.t1, {}, cause)
 
 
-def _tell_stopped(frame: Frame) -> None:
+def tell_stopped(frame: Frame) -> None:
     """OUTPUT of a call that the end of its run cut off; how far it had streamed is noted."""
     if frame.emitted:
         frame.run.record(frame.called())
@@ -361,5 +371,5 @@ def _tell_stopped(frame: Frame) -> None:
         frame.tell(output_event(frame, status, None, public(describe(halt)), frame.run.clock(), {}))
 
 
-def _unique(asked: list[Asked]) -> list[Asked]:
+def _unique(asked: Sequence[AnyAsked]) -> list[AnyAsked]:
     return list({fact.id: fact for fact in asked}.values())

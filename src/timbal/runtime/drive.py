@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.answers import Accept, Claimed, Refuse, plan, receipts
 from ..core.codec import decode, encode
-from ..core.facts import Ended, Opened, Resumed, Settled
+from ..core.facts import Asked, Ended, Gated, Opened, Resumed, Settled
+from ..core.gates import audit_of, decision
 from ..core.ids import ROOT
 from ..core.ledger import Ledger, Question
-from ..core.narrate import asked_event, pause_output
+from ..core.narrate import pause_output, pause_status, pending_metadata
+from ..core.redaction import scrub, secrets
 from ..core.schema_check import check_against
 from ..core.transcript import output_value, transcript
 from ..errors import ResumeRejected, RunExists, RunNotFound
@@ -21,10 +23,11 @@ from ..types.events import OutputEvent
 from ..types.message import Message
 from ..types.run_status import RunStatus
 from .call import Outcome, execute, tell_start
-from .failures import describe, public
+from .failures import describe, public, without_secrets
 from .frame import Frame
-from .run import Run, Stopped, new_id, now, with_cause
-from .schema import InvalidInput
+from .gated import execute_gated, show
+from .run import Run, Stopped, counter, new_id, now, with_cause
+from .schema import InvalidInput, presentable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,6 +124,8 @@ class _Drive:
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, new_id(), None)
         frame.t0 = now()
         frame.input = stored
+        if runnable._gate is not None:
+            show(frame, runnable, stored)
         by = given.by.model_dump() if given.by is not None else None
         run.open(
             Opened(
@@ -141,6 +146,9 @@ class _Drive:
         told = describe(error)
         if reason is not None:
             told["traceback"] = None
+        if self.runnable._gate is not None:
+            given = presentable(self.given.arguments)
+            told = scrub(told, secrets(given, self._visible(given)))
         event = self._aside(RunStatus("error", reason, told["message"]), told, {}, error)
         self.stream.put(event)
         return event
@@ -181,7 +189,7 @@ class _Drive:
         if self.runnable.kind != "Agent":
             raise Refused(f"run {parent_id} waits for {what}: answer with resume={{id: value}}")
         policy = self.runnable.on_new_message
-        guarded = [q for q in waiting if q.asked.audience is not None]
+        guarded = [q for q in waiting if q.asked.audience is not None or isinstance(q.asked, Gated)]
         if policy == "refuse" or (policy is None and guarded):
             raise Refused(f"run {parent_id} waits for {what}: answer it or cancel it before a new message")
         stored = await self._load(parent_id)
@@ -219,9 +227,7 @@ class _Drive:
             if isinstance(decision, Claimed):
                 lost = next(r for r in decision.receipts if not r["same_value"])
                 message = f"{lost['id']} was answered already: with {lost['value']!r}, by run {lost['run_id']}"
-                raise Refused(
-                    message, decision.receipts, RunStatus("cancelled", "interaction_already_claimed", message)
-                )
+                raise Refused(message, decision.receipts, RunStatus("cancelled", decision.reason, message))
             if not decision.new and not decision.cancel:
                 self.receipts = receipts(ledger, resume, {})
                 return await self._follow(stored, again=not resume)
@@ -240,10 +246,13 @@ class _Drive:
 
     def _settlements(self, ledger: Ledger, decision: Accept) -> list[Settled]:
         by = self.given.by.model_dump() if self.given.by is not None else None
-        made = [Settled(id, "answered", now(), value, self.run_id, by) for id, value in decision.new.items()]
+        made = [
+            Settled(id, "answered", now(), value, self.run_id, by, _channel(ledger.questions[id]))
+            for id, value in decision.new.items()
+        ]
         if decision.cancel:
             made = [
-                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by)
+                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by, _channel(q))
                 for q in ledger.open_questions
             ]
         return made
@@ -303,6 +312,8 @@ class _Drive:
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
         frame.t0 = row.at
         frame.input = opened.input
+        if runnable._gate is not None:
+            show(frame, runnable, opened.input)
         if ROOT in ledger.calls:
             frame.skip = ledger.calls[ROOT].streamed
         self._count(frame)
@@ -316,7 +327,8 @@ class _Drive:
             values = runnable._restore(opened.input)
         except Exception as error:
             tell_start(frame)
-            frame.mismatch(f"the stored input does not fit its parameters any more ({error})")
+            why = without_secrets(frame, str(error))
+            frame.mismatch(f"the stored input does not fit its parameters any more ({why})")
             return await run.end(frame, Outcome(RunStatus("error")), self._metadata())
         return await self._run(run, frame, values)
 
@@ -335,6 +347,8 @@ class _Drive:
         try:
             if run.halt is not None:
                 raise Halt
+            if self.runnable._gate is not None:
+                return await execute_gated(frame, self.runnable, self.given.arguments)
             return await execute(frame, self.runnable, values)
         except Halt:
             pass
@@ -346,11 +360,14 @@ class _Drive:
         return Outcome(RunStatus("cancelled", "interrupted"))
 
     def _count(self, frame: Frame) -> None:
-        names = {"answered": "suspends:answered", "expired": "suspends:expired", "cancelled": "suspends:cancelled"}
         for question in frame.run.ledger.questions.values():
             settled = question.settled
-            if settled is not None and settled.run_id == frame.run.id and settled.state in names:
-                frame.count(names[settled.state])
+            if settled is None or settled.run_id != frame.run.id or settled.state == "superseded":
+                continue
+            state = settled.state
+            if state == "answered" and isinstance(question.asked, Gated):
+                state = "approved" if decision(settled).approved else "denied"
+            frame.count(counter(question.asked, state))
 
     # -- what is told ------------------------------------------------------------------------------------------------
 
@@ -366,8 +383,11 @@ class _Drive:
         waiting = ledger.open_questions
         output = self.runnable._revive(output_value(ledger, ROOT, ended.output, ended.form), ended.form)
         if status.paused and waiting:
-            output = pause_output(waiting[0].asked)
-            metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in waiting]
+            first = waiting[0].asked
+            status, output = pause_status(first), pause_output(first)
+            metadata.update(pending_metadata(waiting))
+        if (audit := audit_of(ledger, ROOT)) is not None:
+            metadata["approval"] = audit
         position = ledger.runs.index(ended.run_id) if ended.run_id in ledger.runs else 0
         event = OutputEvent._of(
             {
@@ -377,7 +397,7 @@ class _Drive:
                 "path": opened.name,
                 "call_id": opened.call_id,
                 "parent_call_id": None,
-                "input": opened.input,
+                "input": self._visible(opened.input),
                 "status": status,
                 "output": output,
                 "error": public(ended.error) if ended.error else None,
@@ -397,7 +417,7 @@ class _Drive:
             error = {"type": "ResumeRejected", "message": str(refusal), "traceback": None}
         metadata: dict[str, Any] = {"receipts": refusal.receipts}
         if self._waiting:
-            metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in self._waiting]
+            metadata.update(pending_metadata(self._waiting))
         event = self._aside(
             status, error, metadata, None if error is None else ResumeRejected(str(refusal), refusal.receipts)
         )
@@ -417,7 +437,7 @@ class _Drive:
                 "path": self.runnable.name,
                 "call_id": new_id(),
                 "parent_call_id": None,
-                "input": _shown(self.given.arguments),
+                "input": self._visible(presentable(self.given.arguments)),
                 "status": status,
                 "output": None,
                 "error": error,
@@ -428,6 +448,11 @@ class _Drive:
             }
         )
         return event if cause is None else with_cause(event, cause)
+
+    def _visible(self, input: dict[str, Any]) -> dict[str, Any]:
+        """An input that was checked once, as events show it."""
+        gate = self.runnable._gate
+        return input if gate is None else gate.redacted(input)
 
     # -- checks ------------------------------------------------------------------------------------------------------
 
@@ -501,9 +526,15 @@ def _execution_stop(ledger: Ledger) -> Stopped | None:
             continue
         if settled.state == "cancelled":
             return Stopped(settled.value, final=True)
-        if settled.state == "expired" and question.asked.on_expiry == "cancel":
+        asked = question.asked
+        if settled.state == "expired" and isinstance(asked, Asked) and asked.on_expiry == "cancel":
             return Stopped(f"nobody answered {question.asked.id} in time", final=True)
     return None
+
+
+def _channel(question: Question) -> str | None:
+    """By which way a decision came: part of its audit."""
+    return "resume" if isinstance(question.asked, Gated) else None
 
 
 def _settlement(question: Question, state: str, value: Any, run_id: str | None) -> Settlement:
@@ -515,19 +546,6 @@ def _row(fact: Settled) -> Settlement:
 
 
 def _expiry(question: Question, run_id: str) -> Settlement:
-    on_expiry = question.asked.on_expiry
+    on_expiry = question.asked.on_expiry if isinstance(question.asked, Asked) else None
     value = on_expiry["default"] if isinstance(on_expiry, dict) else None
     return _settlement(question, "expired", value, run_id)
-
-
-def _shown(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that may be anything, as an event can carry them."""
-    from ..types.json_value import json_value
-
-    shown = {}
-    for name, value in arguments.items():
-        try:
-            shown[str(name)] = json_value(value, name)
-        except TypeError:
-            shown[str(name)] = f"<{type(value).__name__}>"
-    return shown

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..core.gates import secrets_in
+from ..core.redaction import scrub, secrets
 from ..types.json_value import json_value
+
+if TYPE_CHECKING:
+    from .frame import Frame
 
 #: How much of a traceback is kept, in characters: its end says the most.
 TRACEBACK_CHARACTERS = 8000
@@ -38,6 +43,14 @@ def _plain(value: Any) -> Any:
 def public(error: dict[str, Any]) -> dict[str, Any]:
     """The part of a described error that events carry."""
     return {name: error.get(name) for name in ("type", "message", "traceback")}
+
+
+def without_secrets(frame: Frame, told: Any) -> Any:
+    """JSON about a call, such as its error, without what gates of this execution hide."""
+    hidden = secrets_in(frame.run.ledger)
+    if frame.effective is not None:
+        hidden += secrets(frame.effective, frame.input)
+    return scrub(told, hidden)
 
 
 def clean(text: str) -> str:

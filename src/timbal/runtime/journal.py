@@ -8,7 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
 from ..core.codec import encode
-from ..core.facts import Asked, Ended, Fact, Opened
+from ..core.facts import AnyAsked, Asked, Ended, Fact, Gated, Opened
 from ..ports import COMMITTED, Lease, QuestionRow, Settlement, Store
 from ..stores.waiting import wait
 
@@ -38,8 +38,8 @@ class Journal:
         "_on_failure",
         "_on_stop",
         "_opened",
-        "_store",
         "lease",
+        "store",
     )
 
     def __init__(
@@ -51,19 +51,19 @@ class Journal:
     ) -> None:
         self.lease = lease
         self._lock = RLock()
-        self._store = store
+        self.store = store
         self._on_stop = on_stop
         self._on_failure = on_failure
         self._opened: Opened | None = None
         self._facts: list[Fact] = []
         self._notes: tuple[Fact, ...] = ()
-        self._asked: list[Asked] = []
+        self._asked: list[AnyAsked] = []
         self._events: list[tuple[Tell, Event]] = []
         self._last: Future[str | None] = COMMITTED
 
     def add(self, fact: Fact) -> None:
         """Take a fact; the next flush makes it durable."""
-        if type(fact) is Asked:
+        if isinstance(fact, Asked | Gated):
             self._asked.append(fact)
         else:
             self._facts.append(fact)
@@ -117,7 +117,7 @@ class Journal:
         if asked:
             rows = [QuestionRow(f.id, f.name, f.at, f.expires_at, encode((f,))) for f in asked]
         opened, self._opened = self._opened, None
-        self._last = future = self._store.commit(self.lease, record, opened, rows, ended, settled)
+        self._last = future = self.store.commit(self.lease, record, opened, rows, ended, settled)
         if future is not COMMITTED:
             future.add_done_callback(self._look)
         return future
