@@ -103,7 +103,7 @@ def decision_of(given: Any, gate: Gated, check: SchemaCheck) -> tuple[dict[str, 
         return None, [(f"/{name}", f"a decision has no such field; its fields are {names}") for name in unknown]
     if type(given.get("approved")) is not bool:
         return None, [("/approved", f"{_ONLY}, not {_brief(given.get('approved'))}")]
-    given = {n: v for n, v in given.items() if v is not None and not (n == "scope" and v == "once")}
+    given = {n: v for n, v in given.items() if v is not None and not (n == "scope" and type(v) is str and v == "once")}
     fields: dict[str, Any] = json_value(given, "the decision")
     problems = _misfits(fields, gate)
     if fields["approved"] and not problems:
@@ -163,8 +163,9 @@ def _edit_problems(edit: dict[str, Any] | None, gate: Gated, check: SchemaCheck)
 
 
 def _brief(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else f"a {type(value).__name__}"
+    if type(value) in (str, int, float, bool, type(None)) and len(str(value)) <= 40:
+        return repr(value)
+    return f"a {type(value).__name__}"
 
 
 class Decision(NamedTuple):

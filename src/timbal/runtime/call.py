@@ -176,10 +176,11 @@ async def perform(frame: Frame, target: Runnable, arguments: dict[str, Any]) -> 
     if run.halt is not None:
         raise Halt(str(run.halt))
     frame.t0 = run.clock()
-    if target._gate is not None:
-        from .gated import perform_gated
+    if target._gate is not None or run.gated:
+        from .gated import is_gated, perform_gated
 
-        return await perform_gated(frame, target, arguments)
+        if is_gated(frame, target):
+            return await perform_gated(frame, target, arguments)
     try:
         values, frame.input = target._prepare(arguments)
     except Exception as error:

@@ -25,7 +25,7 @@ from ..types.run_status import RunStatus
 from .call import Outcome, execute, tell_start
 from .failures import describe, public, without_secrets
 from .frame import Frame
-from .gated import execute_gated, show
+from .gated import execute_gated, gate_of_call, is_gated, show
 from .run import Run, Stopped, counter, new_id, now, with_cause
 from .schema import InvalidInput, presentable
 
@@ -148,7 +148,7 @@ class _Drive:
             told["traceback"] = None
         if self.runnable._gate is not None:
             given = presentable(self.given.arguments)
-            told = scrub(told, secrets(given, self._visible(given)))
+            told = scrub(told, secrets(given, self._visible(given, Ledger())))
         event = self._aside(RunStatus("error", reason, told["message"]), told, {}, error)
         self.stream.put(event)
         return event
@@ -312,7 +312,8 @@ class _Drive:
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
         frame.t0 = row.at
         frame.input = opened.input
-        if runnable._gate is not None:
+        run.gated = bool(ledger.gated_calls)
+        if is_gated(frame, runnable):
             show(frame, runnable, opened.input)
         if ROOT in ledger.calls:
             frame.skip = ledger.calls[ROOT].streamed
@@ -347,7 +348,7 @@ class _Drive:
         try:
             if run.halt is not None:
                 raise Halt
-            if self.runnable._gate is not None:
+            if frame.effective is not None:
                 return await execute_gated(frame, self.runnable, self.given.arguments)
             return await execute(frame, self.runnable, values)
         except Halt:
@@ -397,7 +398,7 @@ class _Drive:
                 "path": opened.name,
                 "call_id": opened.call_id,
                 "parent_call_id": None,
-                "input": self._visible(opened.input),
+                "input": self._visible(opened.input, ledger),
                 "status": status,
                 "output": output,
                 "error": public(ended.error) if ended.error else None,
@@ -437,7 +438,7 @@ class _Drive:
                 "path": self.runnable.name,
                 "call_id": new_id(),
                 "parent_call_id": None,
-                "input": self._visible(presentable(self.given.arguments)),
+                "input": self._visible(presentable(self.given.arguments), Ledger()),
                 "status": status,
                 "output": None,
                 "error": error,
@@ -449,9 +450,9 @@ class _Drive:
         )
         return event if cause is None else with_cause(event, cause)
 
-    def _visible(self, input: dict[str, Any]) -> dict[str, Any]:
-        """An input that was checked once, as events show it."""
-        gate = self.runnable._gate
+    def _visible(self, input: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+        """The root's input as events show it."""
+        gate = gate_of_call(self.runnable, ledger, ROOT)
         return input if gate is None else gate.redacted(input)
 
     # -- checks ------------------------------------------------------------------------------------------------------

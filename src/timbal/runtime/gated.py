@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.codec import decode, encode
 from ..core.facts import Gated, Passed, Settled, Used
 from ..core.gates import (
+    ANY_KEY,
     Decision,
     Verdict,
     audit,
@@ -26,7 +27,7 @@ from ..core.ids import GATE, approval_id, child
 from ..core.ledger import Ledger
 from ..core.narrate import pause_output, pause_status
 from ..core.outputs import DENIED
-from ..core.redaction import scrub, secrets
+from ..core.redaction import hide_all, scrub, secrets
 from ..errors import RunNotFound
 from ..state import Halt
 from ..stores.waiting import wait
@@ -34,12 +35,12 @@ from ..types.json_value import json_value
 from ..types.run_status import RunStatus
 from .call import CallFailed, Outcome, execute, failed, refused, tell_start, tell_stopped, was_cancelled
 from .failures import without_secrets
+from .gate import Gate
 from .schema import InvalidInput
 
 if TYPE_CHECKING:
     from ..runnables.base import Runnable
     from .frame import Frame
-    from .gate import Gate
     from .run import Run
 
 
@@ -78,11 +79,32 @@ async def execute_gated(frame: Frame, target: Runnable, arguments: dict[str, Any
     return outcome if through.audit is None else outcome._replace(audit=through.audit)
 
 
+def is_gated(frame: Frame, target: Runnable) -> bool:
+    """Whether the call stands behind a gate: of the code as it is, or as it was when the call was reached before."""
+    return target._gate is not None or _recorded(frame.run.ledger, frame.key) is not None
+
+
+def gate_of_call(target: Runnable, ledger: Ledger, key: str) -> Gate | None:
+    """The gate of the call at `key`. One that the code has lost meanwhile still hides and guards what it did."""
+    if target._gate is not None:
+        return target._gate
+    recorded = _recorded(ledger, key)
+    if recorded is None:
+        return None
+    options: dict[str, Any] = {"approval_audience": recorded.audience, "approval_grantable": recorded.grantable}
+    keys = recorded.redacts or []
+    options["approval_redactor"] = hide_all if ANY_KEY in keys else None
+    return Gate(target.name, target._input_names, {**options, "approval_redact_keys": keys})
+
+
+def _recorded(ledger: Ledger, key: str) -> Gated | None:
+    question = ledger.question_at(child(key, GATE))
+    return question.asked if question is not None and isinstance(question.asked, Gated) else None
+
+
 def show(frame: Frame, target: Runnable, input: dict[str, Any]) -> None:
     """Let the call's events show its input as its gate lets anybody see it."""
-    gate = target._gate
-    assert gate is not None
-    frame.effective, frame.input = input, gate.redacted(input)
+    frame.effective, frame.input = input, _gate(frame, target).redacted(input)
 
 
 def _call_digest(target: Runnable, arguments: dict[str, Any], effective: dict[str, Any]) -> str:
@@ -168,7 +190,7 @@ async def _again(
 
 async def _new(frame: Frame, target: Runnable, call: str) -> Through | Outcome:
     """The call comes for the first time: ask its policy, and where that says so, a person."""
-    run, gate = frame.run, _gate(target)
+    run, gate = frame.run, _gate(frame, target)
     effective = frame.effective or {}
     values, again = target._reread(json_value(effective))
     if gate_digest(frame.path, again) != gate_digest(frame.path, effective):
@@ -201,7 +223,7 @@ async def _open(
     reopened: dict[str, Any] | None = None,
 ) -> Outcome:
     """Ask a person. What is shown is made once, here."""
-    run, gate = frame.run, _gate(target)
+    run, gate = frame.run, _gate(frame, target)
     effective, shown = frame.effective or {}, frame.input
 
     def values() -> dict[str, Any]:
@@ -363,13 +385,14 @@ def _reread(frame: Frame, target: Runnable, input: dict[str, Any]) -> tuple[dict
 def _recorded_input(frame: Frame) -> dict[str, Any] | None:
     """The input with which the gate of this call was reached before."""
     ledger = frame.run.ledger
-    question = ledger.question_at(child(frame.key, GATE))
-    if question is not None and isinstance(question.asked, Gated):
-        return question.asked.proposed
+    gate = _recorded(ledger, frame.key)
+    if gate is not None:
+        return gate.proposed
     passed = ledger.passed(frame.key)
     return passed.input if passed is not None else None
 
 
-def _gate(target: Runnable) -> Gate:
-    assert target._gate is not None
-    return target._gate
+def _gate(frame: Frame, target: Runnable) -> Gate:
+    gate = gate_of_call(target, frame.run.ledger, frame.key)
+    assert gate is not None
+    return gate

@@ -73,6 +73,8 @@ class Run:
     _asking: tuple[Frame, ...] = ()
     #: What was said in this conversation before this execution.
     history: Sequence[Message] = ()
+    #: Whether a gate was reached before this run: where the code has lost it, it guards its call all the same.
+    gated = False
     #: Standing decisions from before this execution, once they are needed.
     standing: Sequence[Standing] | None = None
     labels: dict[str, str]
