@@ -70,7 +70,8 @@ class Journal:
 
     def note(self, fact: Fact) -> None:
         """Take a fact that is not worth a commit of its own: it goes with the next one."""
-        self._notes = (*self._notes, fact)
+        with self._lock:
+            self._notes = (*self._notes, fact)
 
     def open(self, fact: Opened) -> None:
         """The execution begins with the next flush."""
