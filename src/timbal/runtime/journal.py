@@ -63,7 +63,7 @@ class Journal:
 
     def add(self, fact: Fact) -> None:
         """Take a fact; the next flush makes it durable."""
-        if isinstance(fact, Asked | Gated):
+        if type(fact) is Asked or type(fact) is Gated:
             self._asked.append(fact)
         else:
             self._facts.append(fact)
