@@ -283,7 +283,6 @@ def audit(
     gate: Gated, settled: Settled, passed: Passed | None, proposed: dict[str, Any], ran: dict[str, Any] | None
 ) -> dict[str, Any]:
     """`metadata.approval` of a call: the decision, what it was about, and what ran (both as anybody may see them)."""
-    told = {"approval_id": gate.id, "proposed_input": proposed, "effective_input": ran}
-    if passed is not None and passed.grant is not None:
-        told["grant"] = passed.grant
-    return {**told, "resolution": {**resolution(gate, settled), "proposed_input": proposed, "effective_input": ran}}
+    grant = {"grant": passed.grant} if passed is not None and passed.grant is not None else {}
+    inputs = {"proposed_input": proposed, "effective_input": ran}
+    return {"approval_id": gate.id, **grant, "resolution": {**resolution(gate, settled), **inputs}}

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from inspect import iscoroutinefunction
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from ..core.gates import ANY_KEY, Verdict, text_or_none, verdict_of
 from ..core.redaction import hide_all, hide_keys
@@ -43,6 +43,21 @@ class GateOptions(TypedDict, total=False):
     approval_grantable: bool
 
 
+class _Asked(NamedTuple):
+    """One of the author's callables: `names` of the parameters it has (`None`: all), `needed` the ones without default."""
+
+    function: Callable[..., Any]
+    what: str
+    names: list[str] | None
+    needed: list[str]
+
+    def given(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Those of the values that it takes; what it needs and is not there is None."""
+        if self.names is None:
+            return values
+        return {name: values.get(name) for name in self.names if name in values or name in self.needed}
+
+
 class Gate:
     """The gate of one tool or agent: `owner` is named in errors, `names` are the handler's parameters.
 
@@ -57,7 +72,7 @@ class Gate:
         self._owner = owner
         self._names = list(names)
         get = options.get
-        self._policies: tuple[Policy, ...] = ()
+        self._policies: tuple[bool | _Asked, ...] = ()
         self._add(get("requires_approval", False), "requires_approval")
         self._prompt = self._text(get("approval_prompt"), "approval_prompt")
         self._description = self._text(get("approval_description"), "approval_description")
@@ -66,7 +81,7 @@ class Gate:
             raise TypeError(f"{owner}: approval_kind is a name, not {kind!r}")
         self.kind: str = json_value(kind, "approval_kind")
         ui = get("approval_ui")
-        self._ui = ui if callable(ui) else _dict_or_none(ui, f"{owner}: approval_ui")
+        self._ui = self._of_the_input(ui) if callable(ui) else _dict_or_none(ui, f"{owner}: approval_ui")
         self._preview = self._callable(get("approval_preview"), "approval_preview")
         self._keys = _keys(get("approval_redact_keys"), owner)
         self._redactor = get("approval_redactor")
@@ -89,32 +104,41 @@ class Gate:
     def _add(self, policy: Any, what: str) -> None:
         if type(policy) is not bool and not callable(policy):
             raise TypeError(f"{self._owner}: {what} is True, False or a function, not {policy!r}")
-        if callable(policy):
-            self._check_parameters(policy, what)
-        self._policies = (*self._policies, policy)
+        self._policies = (*self._policies, policy if type(policy) is bool else self._asked(policy, what))
 
-    def _text(self, text: Any, what: str) -> Any:
+    def _text(self, text: Any, what: str) -> str | _Asked | None:
         return self._callable(text, what) if callable(text) else text_or_none(text, f"{self._owner}: {what}")
 
-    def _callable(self, function: Any, what: str) -> Any:
-        if function is None:
-            return None
-        if not callable(function):
+    def _callable(self, function: Any, what: str) -> _Asked | None:
+        if function is not None and not callable(function):
             raise TypeError(f"{self._owner}: {what} is a function, not {function!r}")
-        self._check_parameters(function, what)
-        return function
+        return None if function is None else self._asked(function, what)
 
-    def _check_parameters(self, function: Callable[..., Any], what: str) -> None:
+    def _asked(self, function: Callable[..., Any], what: str) -> _Asked:
+        names: list[str] | None = []
+        needed: list[str] = []
         for name, parameter in _parameters(function, f"{self._owner}: {what}").items():
-            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                continue
-            if parameter.kind is parameter.POSITIONAL_ONLY or (
-                name not in self._names and parameter.default is parameter.empty
+            optional = parameter.default is not parameter.empty
+            if parameter.kind is parameter.VAR_KEYWORD:
+                names = None
+            elif parameter.kind is parameter.POSITIONAL_ONLY or not (
+                name in self._names or optional or parameter.kind is parameter.VAR_POSITIONAL
             ):
                 raise ValueError(
                     f"{self._owner}: {what} has the parameter {name!r}; it is called by name, with any of "
                     f"{', '.join(self._names) or 'no parameters'}, or all of them as **input"
                 )
+            elif name in self._names and names is not None:
+                names.append(name)
+                needed += [] if optional else [name]
+        return _Asked(function, what, names, needed)
+
+    def _of_the_input(self, function: Callable[..., Any]) -> _Asked:
+        """A function of the whole input, where its one parameter is none of the handler's."""
+        parameters = list(_parameters(function, f"{self._owner}: approval_ui").values())
+        if len(parameters) != 1 or parameters[0].name in self._names or parameters[0].kind is parameters[0].VAR_KEYWORD:
+            return self._asked(function, "approval_ui")
+        return _Asked(lambda **shown: function(shown), "approval_ui", None, [])
 
     # -- what may be seen --------------------------------------------------------------------------------------------
 
@@ -146,52 +170,41 @@ class Gate:
         for policy in self._policies:
             if policy is False:
                 continue
-            said = policy if policy is True else await self._call(policy, "approval policy", values())
-            verdict = verdict_of(said)
+            verdict = verdict_of(policy if policy is True else await self._call(policy, values()))
             if verdict.required and (not found.required or found.prompt is None):
                 found = verdict
         return found
 
     async def prompt(self, verdict: Verdict, values: Callable[[], dict[str, Any]]) -> str | None:
-        return verdict.prompt or await self._say(self._prompt, "approval_prompt", values)
+        return verdict.prompt or await self._say(self._prompt, values)
 
     async def description(self, verdict: Verdict, values: Callable[[], dict[str, Any]]) -> str | None:
-        return verdict.description or await self._say(self._description, "approval_description", values)
+        return verdict.description or await self._say(self._description, values)
 
-    async def _say(self, text: Any, what: str, values: Callable[[], dict[str, Any]]) -> str | None:
-        return text_or_none(await self._call(text, what, values()), what) if callable(text) else text
+    async def _say(self, text: str | _Asked | None, values: Callable[[], dict[str, Any]]) -> str | None:
+        return text_or_none(await self._call(text, values()), text.what) if isinstance(text, _Asked) else text
 
     async def preview(self, values: Callable[[], dict[str, Any]]) -> Any:
         if self._preview is None:
             return None
-        return json_value(await self._call(self._preview, "approval_preview", values()), "the preview")
+        return json_value(await self._call(self._preview, values()), "the preview")
 
     async def ui(self, shown: dict[str, Any]) -> dict[str, Any] | None:
         ui = self._ui
-        if not callable(ui):
+        if not isinstance(ui, _Asked):
             return ui
-        parameters = list(_parameters(ui, "approval_ui").values())
-        whole = len(parameters) == 1 and parameters[0].name not in self._names
-        if whole and parameters[0].kind is not inspect.Parameter.VAR_KEYWORD:
-            said = await self._call(lambda **_: ui(json_value(shown)), "approval_ui", {})
-        else:
-            said = await self._call(ui, "approval_ui", json_value(shown))
-        return _dict_or_none(said, "approval_ui")
+        return _dict_or_none(await self._call(ui, json_value(shown)), ui.what)
 
-    async def _call(self, function: Callable[..., Any], what: str, values: dict[str, Any]) -> Any:
-        parameters = _parameters(function, what)
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-            needed = [n for n, p in parameters.items() if n in values or (n in self._names and p.default is p.empty)]
-            values = {name: values.get(name) for name in needed}
-        with place(f"the {what} of {self._owner}"):
-            said = function(**values)
+    async def _call(self, asked: _Asked, values: dict[str, Any]) -> Any:
+        with place(f"the {asked.what} of {self._owner}"):
+            said = asked.function(**asked.given(values))
             return await said if inspect.isawaitable(said) else said
 
 
 def gate_of(owner: str, names: Sequence[str], options: Mapping[str, Any]) -> Gate | None:
     """The gate that these options make, or `None` where there are none."""
     gate = Gate(owner, names, options)
-    return gate if any(value not in (None, False) for value in options.values()) else None
+    return gate if any(value is not None and value is not False for value in options.values()) else None
 
 
 def _parameters(function: Callable[..., Any], what: str) -> Mapping[str, inspect.Parameter]:
