@@ -44,7 +44,7 @@ class GateOptions(TypedDict, total=False):
 
 
 class _Asked(NamedTuple):
-    """One of the author's callables: `names` of the parameters it has (`None`: all), `needed` the ones without default."""
+    """One of the author's callables: the `names` of its parameters (`None`: all), and those that are `needed`."""
 
     function: Callable[..., Any]
     what: str
