@@ -120,6 +120,19 @@ def nothing() -> Any:
     return {}
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def unspeakable() -> Any:
+    raise Unspeakable
+
+
+def exits() -> Any:
+    raise GeneratorExit
+
+
 def cancelled() -> Any:
     raise asyncio.CancelledError
 
@@ -129,6 +142,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "an async policy that raises": {"requires_approval": boom_later},
     "a policy that suspends": {"requires_approval": lambda: suspend({"q": 1})},
     "a policy that raises CancelledError": {"requires_approval": cancelled},
+    "a policy that raises what can not be told": {"requires_approval": unspeakable},
+    "a policy that raises GeneratorExit": {"requires_approval": exits},
     "a policy that gives None": {"requires_approval": lambda: None},
     "a policy that gives 0": {"requires_approval": lambda: 0},
     "a policy that gives ''": {"requires_approval": lambda: ""},

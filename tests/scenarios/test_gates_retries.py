@@ -7,7 +7,7 @@ import pytest
 
 from tests.scenarios.conftest import World
 from tests.scenarios.gate_tools import Till, calls, decide, gate_of, gates
-from tests.scenarios.tools import listen, script, stands, tool_of, turn, use
+from tests.scenarios.tools import in_another_process, listen, script, stands, tool_of, turn, use
 from timbal import Agent, step, suspend
 from timbal.types.events import InteractionEvent
 from timbal.types.message import Message
@@ -127,6 +127,21 @@ async def test_a_decision_given_while_the_sibling_still_runs_waits_for_it(world:
     done = await fresh()(parent_id=handle.run_id, resume={})
     assert stands(done) == ("success", "end_turn")
     assert till.paid == ["slow", (5, "ada")]
+
+
+def test_s26_a_gate_of_one_process_is_decided_in_a_second_and_read_in_a_third(shared_world: World) -> None:
+    _, paused = in_another_process("gated_refund", shared_world.path, amount=50)
+    gate = gate_of(paused)
+    assert gate.input == {"amount": 50, "to": "[redacted]"}
+    odd = {"parent_id": paused.run_id, "resume": {gate.approval_id: "true"}}
+    assert stands(in_another_process("gated_refund", shared_world.path, **odd)[1]) == ("error", "resume_rejected")
+    decision = {"approved": True, "override_input": {"amount": 9}}
+    yes = {"parent_id": paused.run_id, "resume": {gate.approval_id: decision}}
+    events, done = in_another_process("gated_refund", shared_world.path, **yes)
+    assert (done.output, gates(events)) == ("refunded 9 to ada", [])
+    _, again = in_another_process("gated_refund", shared_world.path, **yes)
+    assert (again.output, again.run_id) == (done.output, done.run_id)
+    assert again.metadata["approval"] == done.metadata["approval"]
 
 
 @pytest.mark.parametrize("way", ["answer", "interrupt"])

@@ -1,6 +1,8 @@
 """S32: what a gate hides of its input is on no surface, whatever fails."""
 
+import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +12,9 @@ from tests.scenarios.conftest import World
 from tests.scenarios.gate_tools import Till, decide, gate_of
 from tests.scenarios.tools import listen, stands, tool_of, turn, use
 from timbal import Agent
+from timbal.ports import ModelRequest, Reply
 from timbal.testing import TestModel
+from timbal.types.content import TextContent
 from timbal.types.events import Event
 from timbal.types.message import Message
 
@@ -118,6 +122,38 @@ async def test_s32_secrets_are_on_no_surface(
     check_clean(*events, again, caplog.text)
     if case not in ("a policy that raises", "a prompt that raises", "a preview that raises"):
         assert any("bank refused [redacted]" in e.model_dump_json() for e in events)
+
+
+class Streaming:
+    """A model that streams its tool calls as pieces of JSON, as real ones do."""
+
+    name = "test/streaming"
+
+    async def complete(self, request: ModelRequest, emit: Callable[[dict[str, Any]], None]) -> Reply:
+        if request.messages[-1].role == "tool":
+            return Reply(turn(TextContent(text="done")), {})
+        emit({"id": "c1", "type": "tool_use", "name": "charge", "input": {}})
+        emit({"id": "c2", "type": "tool_use", "name": "weather", "input": {}})
+        for i, piece in enumerate(json.dumps(GIVEN)[i : i + 9] for i in range(0, 500, 9)):
+            emit({"id": "c1", "type": "tool_use_delta", "input_delta": piece})
+            if i == 0:
+                emit({"id": "c2", "type": "tool_use_delta", "input_delta": "{}"})
+        return Reply(turn(use("charge", "c1", **GIVEN), use("weather", "c2")), {})
+
+
+async def test_s32_the_pieces_of_a_tool_call_that_a_model_streams_are_held_back(world: World) -> None:
+    def weather() -> str:
+        return "rain"
+
+    tools = [tool_of(charge, **leaky()), weather]
+    events, paused = await listen(Agent("clerk", Streaming(), tools, store=world.cold())(prompt="go"))
+    items = [event.item for event in events if event.type == "DELTA"]
+    assert [(item["id"], item["type"]) for item in items] == [
+        ("c1", "tool_use"),
+        ("c2", "tool_use"),
+        ("c2", "tool_use_delta"),
+    ]
+    check_clean(*events, *paused.pending)
 
 
 async def test_s32_the_message_of_an_invalid_call_is_clean(world: World) -> None:

@@ -147,10 +147,11 @@ class Gate:
         """What a record says of it, for whoever has only that."""
         return [*self._keys, *([ANY_KEY] if self._redactor is not None else ())] or None
 
-    def redacted(self, input: Mapping[str, Any]) -> dict[str, Any]:
+    def redacted(self, input: Any) -> dict[str, Any]:
         """The input as anybody may see it; the names alone where that can't be told."""
+        named = {**input} if isinstance(input, Mapping) else {}
         try:
-            given: dict[str, Any] = json_value(dict(input), "input")
+            given: dict[str, Any] = json_value(named, "input")
             shown = given
             if self._redactor is not None:
                 with place(f"the approval_redactor of {self._owner}"):
@@ -158,8 +159,10 @@ class Gate:
                 if not isinstance(shown, dict):
                     return hide_all(given)
             hidden: dict[str, Any] = hide_keys(shown, self._keys) if self._keys else shown
-        except Exception:
-            return hide_all({**input}) if self.redacts else presentable({**input})
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            return hide_all(named) if self.redacts else presentable(named)
         return hidden
 
     # -- what it says of a call --------------------------------------------------------------------------------------

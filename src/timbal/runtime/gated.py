@@ -34,7 +34,7 @@ from ..stores.waiting import wait
 from ..types.json_value import json_value
 from ..types.run_status import RunStatus
 from .call import CallFailed, Outcome, execute, failed, refused, tell_start, tell_stopped, was_cancelled
-from .failures import without_secrets
+from .failures import describe, without_secrets
 from .gate import Gate
 from .schema import InvalidInput
 
@@ -198,7 +198,7 @@ async def _new(frame: Frame, target: Runnable, call: str) -> Through | Outcome:
         return _failed(frame, InvalidInput(f"{changed} would not run as shown: validated twice, it changes"))
     try:
         verdict = await gate.judge(lambda: target._reread(json_value(effective))[0])
-    except (Exception, asyncio.CancelledError) as error:
+    except BaseException as error:
         return _policy_failed(frame, error)
     if not verdict.required:
         shown = frame.input if frame.input != effective else None
@@ -238,7 +238,7 @@ async def _open(
             "metadata": verdict.metadata,
         }
         schema = gated_schema(json_value(target.input_schema), effective, shown)
-    except (Exception, asyncio.CancelledError) as error:
+    except BaseException as error:
         return _policy_failed(frame, error)
     told = scrub(told, secrets(effective, shown))
     at = run.clock()
@@ -325,7 +325,10 @@ async def _of_earlier_turns(run: Run) -> Sequence[Standing]:
     if run.standing is None:
         run.standing = []
         if parent_id is not None:
-            records = await wait(run.journal.store.history(parent_id))
+            try:
+                records = await wait(run.journal.store.history(parent_id))
+            except RunNotFound:  # dropped meanwhile, and its decisions with it
+                return run.standing
             ledgers = [Ledger.of(fact for record in one for fact in decode(record)) for one in records]
             run.standing = [one for ledger in ledgers for one in standing_in(ledger)]
     return run.standing
@@ -361,11 +364,14 @@ def _denied(frame: Frame, gate: Gated, settled: Settled) -> Outcome:
 
 
 def _policy_failed(frame: Frame, error: BaseException) -> Outcome:
+    if isinstance(error, KeyboardInterrupt):
+        raise error
     if isinstance(error, asyncio.CancelledError) and was_cancelled(frame.run):
         frame.close()
         tell_stopped(frame)
         raise error
-    failure = CallFailed("approval_policy_error", f"{type(error).__name__}: {error}", "ApprovalPolicyError")
+    told = describe(error)
+    failure = CallFailed("approval_policy_error", f"{told['type']}: {told['message']}", "ApprovalPolicyError")
     return _failed(frame, failure)
 
 
