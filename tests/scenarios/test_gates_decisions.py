@@ -83,6 +83,9 @@ ODD: dict[str, Any] = {
     "a sly dict": Sly(approved="no"),
     "a resolution of yes": ApprovalResolution(approved="yes"),  # type: ignore[arg-type]
     "a resolution of None": ApprovalResolution(approved=None),  # type: ignore[arg-type]
+    "an integer that can not be written": 10**5000,
+    "approved that integer": {"approved": 10**5000},
+    "a thousand keys": {f"k{i}": True for i in range(1000)},
     "bytes": b"true",
     "NaN": float("nan"),
     "True under a number": {1: True},

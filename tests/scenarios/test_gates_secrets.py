@@ -180,6 +180,16 @@ async def test_s32_an_outer_handler_that_passes_the_error_on_does_not_leak_it(wo
     check_clean(*events, *more, await fresh()(parent_id=failed.run_id, resume={}))
 
 
+async def test_s32_a_traceback_that_is_cut_off_does_not_end_in_half_a_secret(world: World) -> None:
+    secret = "s3cret-" * 3000
+
+    def fail(key: str) -> str:
+        raise ValueError(key)
+
+    tool = tool_of(fail, requires_approval=False, approval_redact_keys=["key"], store=world.cold())
+    assert "s3cret" not in (await tool(key=secret)).model_dump_json()
+
+
 async def test_s32_a_default_that_is_secret_is_not_in_the_schema(world: World) -> None:
     def pay(amount: int, key: str = CARD) -> str:
         return "ok"

@@ -100,7 +100,10 @@ def decision_of(given: Any, gate: Gated, check: SchemaCheck) -> tuple[dict[str, 
     given = {name: given[name] for name in given}
     if unknown := [name for name in given if name not in ApprovalResolution._fields]:
         names = ", ".join(ApprovalResolution._fields)
-        return None, [(f"/{name}", f"a decision has no such field; its fields are {names}") for name in unknown]
+        return None, [
+            (f"/{name}" if isinstance(name, str) else "", f"a decision has no such field; its fields are {names}")
+            for name in unknown
+        ]
     if type(given.get("approved")) is not bool:
         return None, [("/approved", f"{_ONLY}, not {_brief(given.get('approved'))}")]
     given = {n: v for n, v in given.items() if v is not None and not (n == "scope" and type(v) is str and v == "once")}
@@ -159,13 +162,17 @@ def _edit_problems(edit: dict[str, Any] | None, gate: Gated, check: SchemaCheck)
     if holds_placeholder(edit):
         return [("/override_input", f"{REDACTED!r} stands for a value that is not shown: leave it out to keep it")]
     schema = {k: v for k, v in (gate.schema or {}).items() if k not in ("required", "minProperties")}
-    return [(f"/override_input{pointer}", message) for pointer, message in check(schema, edit)]
+    try:
+        return [(f"/override_input{pointer}", message) for pointer, message in check(schema, edit)]
+    except ValueError as error:
+        return [("/override_input", f"the schema of the input can't check it: {error}")]
 
 
 def _brief(value: Any) -> str:
-    if type(value) in (str, int, float, bool, type(None)) and len(str(value)) <= 40:
+    kind = type(value)
+    if value is None or kind in (bool, float) or (kind is str and len(value) <= 40):
         return repr(value)
-    return f"a {type(value).__name__}"
+    return repr(value) if kind is int and value.bit_length() < 128 else f"a {kind.__name__}"
 
 
 class Decision(NamedTuple):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 #: What stands in the place of a value that is not shown.
 REDACTED = "[redacted]"
+#: What stands for it meanwhile: the placeholder itself may hold a secret's letters.
+_MARK = "\0"
 #: Shorter texts are looked for as whole words only: they are parts of too many others.
 _SHORT = 4
 
@@ -59,33 +61,36 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def scrub(value: Any, hidden: list[Any]) -> Any:
+def scrub(value: Any, hidden: Sequence[Any]) -> Any:
     """A JSON value without these secrets, neither by themselves nor inside texts (as they are, or escaped)."""
-    if not hidden:
-        return value
-    return _scrub(value, hidden, _pattern(hidden))
+    return _Scrubber(hidden).scrub(value) if hidden else value
 
 
-def _scrub(value: Any, hidden: list[Any], pattern: re.Pattern[str]) -> Any:
-    if isinstance(value, str):
-        return pattern.sub(REDACTED, value)
-    if isinstance(value, dict):
-        return {pattern.sub(REDACTED, k): _scrub(v, hidden, pattern) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_scrub(item, hidden, pattern) for item in value]
-    if value is None or isinstance(value, bool):
-        return value
-    return REDACTED if value in hidden else value
+class _Scrubber:
+    def __init__(self, hidden: Sequence[Any]) -> None:
+        self._numbers = [one for one in hidden if not isinstance(one, str)]
+        texts: set[str] = set()
+        for one in map(str, hidden):
+            texts |= {one, repr(one)[1:-1], json.dumps(one)[1:-1], json.dumps(one, ensure_ascii=False)[1:-1]}
+        # The longest first: one secret may be a part of another.
+        self._long = sorted((text for text in texts if len(text) >= _SHORT), key=len, reverse=True)
+        short = sorted((re.escape(text) for text in texts if len(text) < _SHORT), key=len, reverse=True)
+        self._short = re.compile(rf"(?<!\w)(?:{'|'.join(short)})(?!\w)") if short else None
 
+    def scrub(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict):
+            return {self._text(k): self.scrub(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self.scrub(item) for item in value]
+        if value is None or isinstance(value, bool):
+            return value
+        return REDACTED if value in self._numbers else value
 
-def _pattern(hidden: list[Any]) -> re.Pattern[str]:
-    texts: set[str] = set()
-    for one in hidden:
-        text = str(one)
-        texts |= {text, repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    # The longest first: one secret may be a part of another.
-    return re.compile("|".join(map(_as_pattern, sorted(texts, key=len, reverse=True))))
-
-
-def _as_pattern(text: str) -> str:
-    return re.escape(text) if len(text) >= _SHORT else rf"(?<!\w){re.escape(text)}(?!\w)"
+    def _text(self, text: str) -> str:
+        for secret in self._long:
+            text = text.replace(secret, _MARK)
+        if self._short is not None:
+            text = self._short.sub(_MARK, text)
+        return text.replace(_MARK, REDACTED)

@@ -9,12 +9,13 @@ from ..core.facts import AnyAsked, Returned
 from ..core.ids import child
 from ..core.narrate import pause_output, pause_status
 from ..core.outputs import DENIED
+from ..core.redaction import scrub
 from ..core.transcript import output_value, resolve_output
 from ..errors import StoreError
 from ..state import Halt, Pause, Scope, current, home
 from ..types.events import StartEvent
 from ..types.run_status import SUCCESS, RunStatus, success
-from .failures import describe, public, without_secrets
+from .failures import describe, hidden_from, public
 from .frame import Frame
 from .run import Run, Stopped, output_event
 from .schema import InvalidInput
@@ -279,12 +280,13 @@ def _returned_value(frame: Frame, target: Runnable, value: Any) -> Outcome:
 
 def failed(frame: Frame, error: BaseException, reason: str | None) -> Outcome:
     """The outcome of a call that ended with an exception."""
-    told = describe(error)
+    hidden = hidden_from(frame)
+    told = describe(error, hidden=hidden)
     if isinstance(error, CallFailed):
-        told = {"type": error.type or reason or "Error", "message": error.message, "traceback": None}
+        message = scrub(error.message, hidden)
+        told = {"type": error.type or reason or "Error", "message": message, "traceback": None}
     elif isinstance(error, InvalidInput):
         told["traceback"] = None
-    told = without_secrets(frame, told)
     cause = error if not isinstance(error, CallFailed) else error.__cause__
     return Outcome(RunStatus("error", reason, told["message"]), error=told, cause=cause)
 

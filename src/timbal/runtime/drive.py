@@ -12,7 +12,7 @@ from ..core.gates import audit_of, decision
 from ..core.ids import ROOT
 from ..core.ledger import Ledger, Question
 from ..core.narrate import pause_output, pause_status, pending_metadata
-from ..core.redaction import scrub, secrets
+from ..core.redaction import secrets
 from ..core.schema_check import check_against
 from ..core.transcript import output_value, transcript
 from ..errors import ResumeRejected, RunExists, RunNotFound
@@ -143,12 +143,10 @@ class _Drive:
     def _invalid(self, error: Exception) -> OutputEvent:
         """Arguments that don't fit: nothing is stored, nothing has run."""
         reason = "invalid_input" if isinstance(error, InvalidInput) else None
-        told = describe(error)
+        given = presentable(self.given.arguments)
+        told = describe(error, hidden=secrets(given, self._visible(given, Ledger())))
         if reason is not None:
             told["traceback"] = None
-        if self.runnable._gate is not None:
-            given = presentable(self.given.arguments)
-            told = scrub(told, secrets(given, self._visible(given, Ledger())))
         event = self._aside(RunStatus("error", reason, told["message"]), told, {}, error)
         self.stream.put(event)
         return event

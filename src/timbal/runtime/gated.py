@@ -161,7 +161,7 @@ async def _approved(frame: Frame, target: Runnable, gate: Gated, settled: Settle
         gate.id,
         None,
         again if edited else None,
-        frame.input if edited and frame.input != again else None,
+        frame.input if edited and gate.redacts else None,
     )
     frame.run.note(passed)
     return Through(values, audit(gate, settled, passed, gate.payload, frame.input))
@@ -201,7 +201,7 @@ async def _new(frame: Frame, target: Runnable, call: str) -> Through | Outcome:
     except BaseException as error:
         return _policy_failed(frame, error)
     if not verdict.required:
-        shown = frame.input if frame.input != effective else None
+        shown = frame.input if gate.redacts else None
         digest = gate_digest(frame.path, effective)
         run.note(Passed(frame.key, run.clock(), digest, input=effective, shown=shown))
         return Through(values, None)
@@ -210,7 +210,7 @@ async def _new(frame: Frame, target: Runnable, call: str) -> Through | Outcome:
         return _denied(frame, *before)
     standing = await _standing(frame, gate)
     if standing is not None:
-        return await _by_standing(frame, standing, values)
+        return await _by_standing(frame, target, standing, values)
     return await _open(frame, target, verdict, call)
 
 
@@ -263,7 +263,7 @@ async def _open(
             gate.audience,
             count,
             round,
-            effective if effective != shown else None,
+            effective if gate.redacts else None,
             gate_digest(frame.path, effective, told["preview"]),
             call,
             redacts=gate.redacts,
@@ -271,6 +271,8 @@ async def _open(
             reopened=reopened,
             **told,
         )
+        if frame.parent is not None:  # with the gate: the call is known again, in tasks too, if it is cut off here
+            run.record(frame.called())
         run.open_question(frame, fact)
     return _paused(fact)
 
@@ -334,13 +336,13 @@ async def _of_earlier_turns(run: Run) -> Sequence[Standing]:
     return run.standing
 
 
-async def _by_standing(frame: Frame, standing: Standing, values: dict[str, Any]) -> Through | Outcome:
+async def _by_standing(frame: Frame, target: Runnable, standing: Standing, values: dict[str, Any]) -> Through | Outcome:
     run, grant = frame.run, standing.grant
     if not grant.approved:
         return _denied(frame, standing.gate, standing.settled)
     effective = frame.effective or {}
     pointer = {"run_id": grant.run_id, "approval_id": grant.id}
-    shown = frame.input if frame.input != effective else None
+    shown = frame.input if _gate(frame, target).redacts else None
     digest = gate_digest(frame.path, effective)
     passed = Passed(frame.key, run.clock(), digest, None, pointer, effective, shown)
     run.record(passed)

@@ -16,7 +16,6 @@ from ..core.facts import AnyAsked, Ended, Fact, Gated, Opened, Settled
 from ..core.gates import secrets_in
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event, pause_output, pause_status, pending_metadata
-from ..core.redaction import scrub
 from ..errors import ReplayMismatch, StoreError
 from ..ports import Clock, Lease, Settlement, Store
 from ..types.events import OutputEvent
@@ -264,9 +263,7 @@ class Run:
             output = {"status": "cancelled", "reason": halt.reason} if halt.final else None
             return RunStatus("cancelled", reason, halt.reason), output, None
         code = "replay_mismatch" if isinstance(halt, ReplayMismatch) else None
-        error = public(describe(halt))
-        if self.ledger.gates is not None:
-            error = scrub(error, secrets_in(self.ledger))
+        error = public(describe(halt, hidden=secrets_in(self.ledger)))
         return RunStatus("error", code, error["message"]), None, error
 
 
