@@ -174,6 +174,35 @@ async def test_a_decision_that_nobody_went_on_with_is_used_by_whoever_goes_on(wo
     assert till.paid == [(50, "ada")]
 
 
+async def test_a_run_that_is_cut_off_while_a_gate_is_open_comes_back_to_that_gate(world: World) -> None:
+    till = Till(world)
+
+    async def hangs() -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    def fresh() -> Any:
+        model = script(turn(use("refund", amount=5), use("hangs")), "done")
+        return Agent("clerk", model, [till.tool(), hangs], store=world.cold())
+
+    handle = fresh()(prompt="go")
+    gate = None
+    async for event in handle:
+        if event.type == "APPROVAL":
+            gate = event
+            await handle.aclose()
+    again = fresh()(parent_id=handle.run_id, resume={})
+    events = []
+    async for event in again:
+        events.append(event)
+        if event.type == "START" and event.path == "clerk.hangs":
+            await again.aclose()
+    assert gate is not None
+    assert gates(events) == []
+    assert [item.event for item in (await world.cold().pending()).items] == [gate]
+    assert till.paid == []
+
+
 async def test_the_gate_opens_before_anything_even_when_the_run_is_cut_off_right_after(world: World) -> None:
     """The client has seen the event; the run is gone: the id can be answered."""
     till = Till(world)
