@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel
 from tests.scenarios.conftest import World
 from tests.scenarios.gate_tools import Till, decide, gate_of
 from tests.scenarios.tools import listen, script, stands, tool_of, turn, use
-from timbal import Agent
+from timbal import Agent, suspend
 
 
 class Line(BaseModel):
@@ -181,6 +181,38 @@ async def test_s29_code_that_changes_while_a_failed_call_waits_asks_again(world:
     assert gate_of(again).metadata["approval"]["reopened"]["changed"] == ["force"]
     assert till.paid == []
     assert (await decide(fresh, again, True)).output == "forced"
+
+
+@pytest.mark.parametrize("limit", [10, 10_000])
+async def test_s29_a_call_that_needed_nothing_is_judged_anew_when_the_code_makes_another_of_it(
+    world: World, limit: int
+) -> None:
+    ran: list[int] = []
+
+    def policy(amount: int) -> bool:
+        return amount > limit
+
+    def as_it_was(amount: int) -> str:
+        return str(suspend({"q": "sure?"}))
+
+    def in_cents(amount: Annotated[int, AfterValidator(lambda n: n if n > 100 else n * 100)]) -> str:
+        answer = suspend({"q": "sure?"})
+        ran.append(amount)
+        return str(answer)
+
+    def fresh(handler: Any) -> Any:
+        tool = tool_of(handler, name="refund", requires_approval=policy)
+        return Agent("clerk", script(turn(use("refund", amount=5)), "done"), [tool], store=world.cold())
+
+    asked = await fresh(as_it_was)(prompt="go")
+    assert asked.status.reason == "input_required"
+    out = await fresh(in_cents)(parent_id=asked.run_id, resume={asked.pending[0].id: "yes"})
+    if limit == 10:
+        assert gate_of(out).input == {"amount": 500}
+        assert ran == []
+        out = await decide(lambda: fresh(in_cents), out, True)
+    assert stands(out) == ("success", "end_turn")
+    assert ran == [500]
 
 
 async def test_s29_an_input_that_is_another_one_each_time_it_is_validated_is_not_shown_at_all(world: World) -> None:
