@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..core.facts import Asked, Fact, Returned, Settled
 from ..core.ids import segment_of
 from ..stores import SqliteStore
-from ..types.events import InteractionEvent
+from ..types.events import ApprovalEvent, InteractionEvent
 from .assistant import EFFECTS, STORE
 
 
@@ -36,7 +36,9 @@ async def standing(folder: Path) -> Standing | None:
             return None
         record = await store.get(newest[0].run_id)
         pending = (await store.pending()).items
-    return Standing(newest[0].run_id, newest[0].status, _ledger(record.facts), pending[0].event if pending else None)
+    question = pending[0].event if pending else None
+    assert not isinstance(question, ApprovalEvent), "nothing in the demo has a gate"
+    return Standing(newest[0].run_id, newest[0].status, _ledger(record.facts), question)
 
 
 def _ledger(facts: Iterable[Fact]) -> list[tuple[str, str]]:
