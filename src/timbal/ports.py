@@ -177,6 +177,14 @@ class Store(Protocol):
         """Take the execution of this run out of `due`, until a run takes it up by hand; its status is `parked`."""
         ...
 
+    def append(self, run_id: str, record: bytes) -> Future[list[bytes | str]]:
+        """Add facts to the execution of this run, finished or not, beside whoever holds its lease.
+
+        Gives its records as they are then: what was appended before is before it, for everybody. Fails with
+        `RunNotFound` where there is no such run.
+        """
+        ...
+
     def wait(self, ref: Any) -> Future[None]:
         """Resolves when the execution may have changed (a lease given back, an end), or after a while."""
         ...

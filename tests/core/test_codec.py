@@ -9,7 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from timbal.core.codec import decode, encode
-from timbal.core.facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
+from timbal.core.facts import (
+    Asked,
+    Called,
+    Ended,
+    Fact,
+    Gated,
+    Noted,
+    Opened,
+    Passed,
+    Reopened,
+    Resumed,
+    Returned,
+    Revoked,
+    Settled,
+    Used,
+)
 from timbal.errors import StoreError, UnknownRecord
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -50,7 +65,21 @@ def facts_of(cls: type[Fact]) -> st.SearchStrategy[Fact]:
     return st.builds(cls, **fields)
 
 
-CLASSES: list[type[Fact]] = [Opened, Resumed, Called, Returned, Reopened, Noted, Asked, Settled, Ended]
+CLASSES: list[type[Fact]] = [
+    Opened,
+    Resumed,
+    Called,
+    Returned,
+    Reopened,
+    Noted,
+    Asked,
+    Gated,
+    Passed,
+    Used,
+    Revoked,
+    Settled,
+    Ended,
+]
 any_facts = st.lists(st.one_of([facts_of(cls) for cls in CLASSES]), max_size=6)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from timbal import Agent, step, suspend
+from timbal import Agent, Tool, step, suspend
 from timbal.core.codec import decode
 from timbal.core.ledger import Ledger
 from timbal.core.transcript import transcript
 from timbal.stores import MemoryStore
 from timbal.testing import TestModel
+from timbal.types.approval import Principal
 from timbal.types.content import ToolUseContent
 from timbal.types.events import Event, validate_event
 from timbal.types.message import Message
@@ -61,7 +62,7 @@ def plain(event: Event, names: dict[str, str]) -> Any:
             return {k: walk(v, k) for k, v in value.items()}
         if isinstance(value, list):
             return [walk(v) for v in value]
-        if key in ("t0", "t1", "at"):
+        if key in ("t0", "t1", "at", "decided_at", "settled_at"):
             return 0
         if isinstance(value, str) and len(value) == 32:
             return names.setdefault(value, f"id{len(names)}")
@@ -94,8 +95,42 @@ async def test_the_json_of_the_events_is_as_it_was(request: pytest.FixtureReques
     assert lines == (GOLDEN / "events.jsonl").read_text().splitlines()
 
 
+async def story_of_a_gate() -> list[Event]:
+    async def refund(amount: int, card: str) -> str:
+        return f"refunded {amount}"
+
+    use = Message(
+        "assistant", [ToolUseContent(id="c1", name="refund", input={"amount": 5, "card": "4242"})], "tool_use"
+    )
+    tool: Tool[..., Any] = Tool(
+        refund,
+        requires_approval=lambda amount: {"requires_approval": True, "metadata": {"limit": 4}},
+        approval_prompt="Refund?",
+        approval_description="A refund",
+        approval_kind="refund",
+        approval_ui={"widget": "money"},
+        approval_preview=lambda amount: {"left": 10 - amount},
+        approval_redact_keys=["card"],
+        approval_audience=["user:ada"],
+    )
+    agent: Agent[Any] = Agent("assistant", TestModel([use, "done"]), [tool], store=MemoryStore())
+    events = [event async for event in agent(prompt="go")]
+    paused = events[-1]
+    assert paused.type == "OUTPUT"
+    decision = {"approved": True, "override_input": {"amount": 3}, "reason": "fine"}
+    resume = {paused.pending[0].id: decision}
+    return events + [event async for event in agent(parent_id=paused.run_id, resume=resume, by=Principal("ada"))]
+
+
+async def test_the_json_of_an_approval_is_as_it_was() -> None:
+    names: dict[str, str] = {}
+    events = await story_of_a_gate()
+    lines = [json.dumps(plain(event, names)) for event in events if ".llm" not in event.path]
+    assert lines == (GOLDEN / "approval.jsonl").read_text().splitlines()
+
+
 async def test_an_event_survives_its_json() -> None:
-    for event in await story():
+    for event in [*await story(), *await story_of_a_gate()]:
         again = validate_event(event.model_dump_json())
         assert (type(again), again.model_dump_json()) == (type(event), event.model_dump_json())
 

@@ -146,13 +146,13 @@ def in_another_process(program: str, url: str, **call: Any) -> tuple[list[Event]
     return events, output
 
 
-def play(handler: Callable[..., Any]) -> None:
+def play(handler: Callable[..., Any], **options: Any) -> None:
     """What a program does: run the call that comes on stdin, and write its events."""
     url, call = sys.argv[1], json.load(sys.stdin)
 
     async def main() -> None:
         async with store_at(url) as store:
-            runnable = tool_of(handler, store=store)
+            runnable = tool_of(handler, store=store, **options)
             async for event in runnable(**call):
                 print(event.model_dump_json())
 

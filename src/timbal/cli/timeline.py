@@ -7,7 +7,22 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, assert_never, get_args
 
-from ..core.facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
+from ..core.facts import (
+    Asked,
+    Called,
+    Ended,
+    Fact,
+    Gated,
+    Noted,
+    Opened,
+    Passed,
+    Reopened,
+    Resumed,
+    Returned,
+    Revoked,
+    Settled,
+    Used,
+)
 from ..core.ids import ROOT, child, model_segment, parent, segment_of, tool_segment
 from ..core.outputs import REPLY
 from ..types.message import load_message
@@ -58,7 +73,7 @@ class _Known:
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.inputs = _inputs(facts)
-        self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked)}
+        self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked | Gated)}
         self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
         self.names = {fact.key: fact.name for fact in facts if isinstance(fact, Called | Returned)}
         self.began: dict[str, Called] = {}
@@ -88,7 +103,7 @@ def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
         case Called() if fact.key != ROOT and fact.key not in known.returned and known.began[fact.key] is fact:
             given = known.inputs.get(fact.key)
             yield Entry(fact.at, "call", _depth(fact.key), fact.name, fact.kind, "open", given=given)
-        case Asked():
+        case Asked() | Gated():
             yield Entry(fact.at, "question", _depth(fact.key), fact.runnable, fact.name, given=fact.payload, id=fact.id)
         case Settled():
             question = known.asked[fact.id]
@@ -110,7 +125,7 @@ def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
             yield Entry(known.replied_at(fact.key), "note", _depth(fact.key), "", value=fact.text)
         case Ended():
             yield _end(fact)
-        case Called() | Reopened():
+        case Called() | Reopened() | Passed() | Used() | Revoked():
             pass
         case _:
             assert_never(fact)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..types.approval import Principal, is_cancel
 from ..types.json_value import json_value
-from .facts import Settled
+from .facts import Gated, Settled
+from .gates import SchemaCheck, decision_of, is_late, public_decision
 from .ledger import Ledger, Question
 
 ReceiptState = Literal[
     "accepted", "already_settled", "unknown", "invalid", "expired", "superseded", "cancelled", "forbidden"
 ]
-#: `(schema, value) -> [(JSON pointer, message), ...]`: the check at the answer door.
-SchemaCheck: TypeAlias = Callable[[dict[str, Any], Any], list[tuple[str, str]]]
 
 #: What a refused id means, for the message that says it.
 _WHY = {
@@ -44,9 +43,10 @@ class Refuse(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """Somebody else was faster, with another answer."""
+    """Somebody else was faster, with another answer; `reason` is that of the status."""
 
     receipts: list[dict[str, Any]]
+    reason: str
 
 
 Plan: TypeAlias = Accept | Refuse | Claimed
@@ -69,24 +69,29 @@ def plan(ledger: Ledger, resume: Mapping[Any, Any], by: Principal | None, now: i
                 new[id] = one["value"]
         elif one["state"] in ("already_settled", "cancelled") and one["same_value"]:
             same.append(id)
-    refused = [r for r in judged if r["state"] in _WHY and r["id"] not in same]
+    refused = [r for r in judged if r["state"] in _WHY and r["id"] not in same and "ignored" not in r]
     if refused:
         what = "; ".join(f"{r['id']} {_WHY[r['state']]}" + _details(r) for r in refused)
         return Refuse(f"refused, nothing has changed: {what}", _without_accepted(judged))
-    if any(r["state"] == "already_settled" and not r["same_value"] for r in judged):
-        return Claimed(_without_accepted(judged))
+    lost = [r["id"] for r in judged if r["state"] == "already_settled" and not r["same_value"]]
+    if lost:
+        gated = isinstance(ledger.questions[lost[0]].asked, Gated)
+        return Claimed(
+            _without_accepted(judged), "approval_already_claimed" if gated else "interaction_already_claimed"
+        )
     return Accept(new, same, cancel, reason)
 
 
 def receipt(question: Question, state: str, same_value: bool | None) -> dict[str, Any]:
     """What became of one id, from its settlement."""
-    settled = question.settled
+    settled, asked = question.settled, question.asked
+    value = settled.value if settled else None
     return {
-        "id": question.asked.id,
+        "id": asked.id,
         "state": state,
         "run_id": settled.run_id if settled else None,
         "same_value": same_value,
-        "value": settled.value if settled else None,
+        "value": public_decision(asked, value) if isinstance(asked, Gated) else value,
         "by": settled.by if settled else None,
         "at": settled.at if settled else None,
     }
@@ -101,7 +106,8 @@ def receipts(ledger: Ledger, resume: Mapping[str, Any], done: Mapping[str, Settl
     for id, given in resume.items():
         fact = done.get(id)
         if fact is None:
-            told.append(receipt(ledger.questions[id], "already_settled", True))
+            question = ledger.questions[id]
+            told.append(_ignored(id) if question.settled is None else receipt(question, "already_settled", True))
             continue
         question = Question(ledger.questions[id].asked, fact)
         lost = fact.state == "cancelled" and not is_cancel(given)
@@ -116,26 +122,41 @@ def _judge(
         return _blank(id, "unknown")
     if question.asked.audience is not None and (by is None or not by.matches(question.asked.audience)):
         return {**_blank(id, "forbidden"), "why": f"its audience is {', '.join(question.asked.audience)}"}
+    settled, asked = question.settled, question.asked
+    if settled is None and asked.expires_at is not None and asked.expires_at <= now:
+        return _blank(id, "expired")
     cancelling = is_cancel(given)
-    if cancelling:
-        value = None
-    else:
-        try:
-            value = json_value(given, "answer")
-        except TypeError as error:
-            return {**_blank(id, "invalid"), "errors": [{"pointer": "", "message": str(error)}]}
-    settled = question.settled
-    if settled is None:
-        if question.asked.expires_at is not None and question.asked.expires_at <= now:
-            return _blank(id, "expired")
-        schema = question.asked.schema if question.asked.enforced and not cancelling else None
-        problems = check(schema, value) if schema is not None else []
+    value: Any = None
+    if not cancelling:
+        value, problems = _value_of(given, question, check)
         if problems:
             return {**_blank(id, "invalid"), "errors": [{"pointer": p, "message": m} for p, m in problems]}
+    if settled is None:
+        if isinstance(value, dict) and isinstance(asked, Gated) and is_late(value, now):
+            return _ignored(id)
         return {**_blank(id, "accepted"), "value": value}
     if settled.state == "answered":
         return receipt(question, "already_settled", not cancelling and _equal(value, settled.value))
     return receipt(question, settled.state, cancelling and settled.state == "cancelled")
+
+
+def _value_of(given: Any, question: Question, check: SchemaCheck) -> tuple[Any, list[tuple[str, str]]]:
+    """An answer as it is kept, and what is wrong with it."""
+    asked = question.asked
+    try:
+        if isinstance(asked, Gated):
+            return decision_of(given, asked, check)
+        value = json_value(given, "answer")
+    except TypeError as error:
+        return None, [("", str(error))]
+    if question.settled is not None or not asked.enforced or asked.schema is None:
+        return value, []
+    return value, check(asked.schema, value)
+
+
+def _ignored(id: Any) -> dict[str, Any]:
+    """A decision that was over before it came: its gate stays open, and the rest of the resume counts (section 5)."""
+    return {**_blank(id, "expired"), "ignored": True, "why": "its expires_at is in the past; the gate is still open"}
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -13,7 +13,22 @@ from typing import Any, NoReturn
 
 from ..errors import StoreError, UnknownRecord
 from . import fast_json
-from .facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
+from .facts import (
+    Asked,
+    Called,
+    Ended,
+    Fact,
+    Gated,
+    Noted,
+    Opened,
+    Passed,
+    Reopened,
+    Resumed,
+    Returned,
+    Revoked,
+    Settled,
+    Used,
+)
 
 _CLASSES: dict[str, type[Fact]] = {
     "opened": Opened,
@@ -23,6 +38,10 @@ _CLASSES: dict[str, type[Fact]] = {
     "reopened": Reopened,
     "noted": Noted,
     "asked": Asked,
+    "gated": Gated,
+    "passed": Passed,
+    "used": Used,
+    "revoked": Revoked,
     "settled": Settled,
     "ended": Ended,
 }

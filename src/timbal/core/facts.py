@@ -101,6 +101,87 @@ class Asked(NamedTuple):
     round: int = 0
 
 
+class Gated(NamedTuple):
+    """A gate stopped the call `call_id` before any of its code ran, and asks a person.
+
+    `payload` is the call's input as anybody may see it, `input` the real one where that differs. `call` names the tool
+    and the arguments it was called with, `digest` what was shown and would run. `redacts`: the keys whose values are
+    hidden; `"*"` among them: the values of any may be.
+    """
+
+    key: str
+    id: str
+    run_id: str
+    path: str
+    call_id: str
+    name: str
+    runnable: str
+    payload: dict[str, Any]
+    at: int
+    parent_run_id: str | None = None
+    parent_call_id: str | None = None
+    runnable_type: str = "Tool"
+    tool_call_id: str | None = None
+    schema: dict[str, Any] | None = None
+    expires_at: int | None = None
+    audience: list[str] | None = None
+    nth: int = 0
+    round: int = 0
+    input: dict[str, Any] | None = None
+    digest: str = ""
+    call: str = ""
+    prompt: str | None = None
+    description: str | None = None
+    ui: dict[str, Any] | None = None
+    preview: Any = None
+    metadata: dict[str, Any] | None = None
+    redacts: list[str] | None = None
+    grantable: bool = True
+    reopened: dict[str, Any] | None = None
+
+    @property
+    def proposed(self) -> dict[str, Any]:
+        """The input that the call would run with."""
+        return self.payload if self.input is None else self.input
+
+
+#: What a person can be asked.
+AnyAsked: TypeAlias = Asked | Gated
+
+
+class Passed(NamedTuple):
+    """A gate let the call at `key` through, with this input (`None`: the one of its approval).
+
+    By the person's decision about `approval_id`; by the standing decision `grant` (`{run_id, approval_id}`); or, with
+    neither, since its policy asked for no approval. `shown`: the input as anybody may see it, where that differs.
+    """
+
+    key: str
+    at: int
+    digest: str
+    approval_id: str | None = None
+    grant: dict[str, Any] | None = None
+    input: dict[str, Any] | None = None
+    shown: dict[str, Any] | None = None
+
+
+class Used(NamedTuple):
+    """The standing decision about `id` was applied to the call at `key` of an execution of this conversation."""
+
+    id: str
+    execution_id: str
+    key: str
+    at: int
+
+
+class Revoked(NamedTuple):
+    """The standing decision about `id` holds no longer."""
+
+    id: str
+    at: int
+    by: dict[str, Any] | None = None
+
+
 SettledState = Literal["answered", "cancelled", "expired", "superseded"]
 
 
@@ -139,4 +220,6 @@ class Ended(NamedTuple):
         return self.reason in PAUSED
 
 
-Fact: TypeAlias = Opened | Resumed | Called | Returned | Reopened | Noted | Asked | Settled | Ended
+Fact: TypeAlias = (
+    Opened | Resumed | Called | Returned | Reopened | Noted | Asked | Gated | Passed | Used | Revoked | Settled | Ended
+)

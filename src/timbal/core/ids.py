@@ -21,7 +21,15 @@ def digest(value: Any) -> str:
 
 def interaction_id(path: str, payload: Any, tool_call_id: str | None, count: int) -> str:
     """The id of a question (contract section 4, "Id"); `count`: equal questions already stored in this execution."""
-    name: dict[str, Any] = {"path": path, "payload": payload}
+    return _question_id({"path": path, "payload": payload}, tool_call_id, count)
+
+
+def approval_id(path: str, input: Any, tool_call_id: str | None, count: int) -> str:
+    """The id of an approval, over the real input (contract section 5); `count` as for a question."""
+    return _question_id({"path": path, "input": input}, tool_call_id, count)
+
+
+def _question_id(name: dict[str, Any], tool_call_id: str | None, count: int) -> str:
     if tool_call_id is not None:
         name["tool_call_id"] = tool_call_id
     if count:
@@ -54,6 +62,10 @@ def model_segment(turn: int) -> str:
 def tool_segment(turn: int, index: int) -> str:
     """The `index`-th tool call of the reply to the agent's `turn`-th model call."""
     return f"t{turn}.{index}"
+
+
+#: The segment of a call's gate.
+GATE = "gate"
 
 
 def spawned_segment(kind: str, name: str, what: str, count: int) -> str:

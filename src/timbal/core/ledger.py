@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, assert_never
 
-from .facts import Asked, Called, Ended, Fact, Noted, Opened, Reopened, Resumed, Returned, Settled
+from .facts import (
+    AnyAsked,
+    Asked,
+    Called,
+    Ended,
+    Fact,
+    Gated,
+    Noted,
+    Opened,
+    Passed,
+    Reopened,
+    Resumed,
+    Returned,
+    Revoked,
+    Settled,
+    Used,
+)
 from .ids import ROOT, parent
 
 
@@ -21,13 +37,36 @@ class Op(NamedTuple):
 class Question:
     """An asked question, with its settlement once it has one."""
 
-    asked: Asked
+    asked: AnyAsked
     settled: Settled | None = None
 
     @property
     def call(self) -> str:
         """The key of the call that asked."""
         return parent(self.asked.key)
+
+
+@dataclass(slots=True)
+class Gates:
+    """What gates and standing decisions came to: calls that were let through by key, decisions by approval id."""
+
+    passed: dict[str, Passed] = field(default_factory=dict)
+    uses: dict[str, list[Used]] = field(default_factory=dict)
+    revoked: dict[str, Revoked] = field(default_factory=dict)
+
+    def apply(self, fact: Passed | Used | Revoked) -> None:
+        match fact:
+            case Passed():
+                self.passed[fact.key] = fact
+            case Revoked():
+                self.revoked.setdefault(fact.id, fact)
+            case Used():
+                uses = self.uses.setdefault(fact.id, [])
+                again = any((u.execution_id, u.key) == (fact.execution_id, fact.key) for u in uses)
+                if fact.id not in self.revoked and not again:
+                    uses.append(fact)
+            case _:
+                assert_never(fact)
 
 
 class Ledger:
@@ -40,6 +79,8 @@ class Ledger:
     ended: Ended | None = None
     #: Model calls that were recorded when the execution last ran into `max_iter`: the next allowance counts from there.
     allowance_from = 0
+    #: `None` where no gate was ever reached.
+    gates: Gates | None = None
 
     def __init__(self, opened: Opened | None = None) -> None:
         self.outcomes: dict[str, Returned] = {}
@@ -79,7 +120,7 @@ class Ledger:
                     )
             case Called():
                 self.calls[fact.key] = fact
-            case Asked():
+            case Asked() | Gated():
                 question = Question(fact)
                 self.questions[fact.id] = question
                 self.asked_by[fact.key] = [*self.asked_by.get(fact.key, ()), question]
@@ -87,6 +128,10 @@ class Ledger:
                 self.questions[fact.id].settled = fact
             case Noted():
                 self.notes[fact.key] = fact.text
+            case Passed() | Used() | Revoked():
+                if self.gates is None:
+                    self.gates = Gates()
+                self.gates.apply(fact)
             case Reopened():
                 self.outcomes.pop(fact.key, None)
             case Resumed():
@@ -99,7 +144,11 @@ class Ledger:
         """Let the operations of the call at the key `of`, or of every call, be those that are recorded by now."""
         recorded = [(fact.key, fact.kind, fact.name) for fact in list(self.calls.values())]
         recorded += [(fact.key, fact.kind, fact.name) for fact in list(self.outcomes.values())]
-        recorded += [(key, "suspend", asked[0].asked.name) for key, asked in self.asked_by.copy().items()]
+        recorded += [
+            (key, "suspend", asked[0].asked.name)
+            for key, asked in self.asked_by.copy().items()
+            if type(asked[0].asked) is Asked
+        ]
         for key, kind, name in recorded:
             call, slash, segment = key.rpartition("/")
             if slash and (of is None or of == call):
@@ -124,9 +173,34 @@ class Ledger:
     def count_equal(self, path: str, payload: Any, tool_call_id: str | None) -> int:
         """How many questions with these three are stored: the count that goes into the next one's id."""
         return sum(
-            q.asked.path == path and q.asked.payload == payload and q.asked.tool_call_id == tool_call_id
+            type(q.asked) is Asked
+            and q.asked.path == path
+            and q.asked.payload == payload
+            and q.asked.tool_call_id == tool_call_id
             for q in list(self.questions.values())
         )
+
+    def count_equal_gates(self, path: str, input: Any, tool_call_id: str | None) -> int:
+        """How many approvals of equal calls are stored: the count that goes into the next one's id."""
+        return sum(
+            gate.path == path and gate.proposed == input and gate.tool_call_id == tool_call_id
+            for gate, _ in self.gated_calls
+        )
+
+    @property
+    def gated_calls(self) -> list[tuple[Gated, Settled | None]]:
+        """What gates have asked, in order, each with the decision where there is one."""
+        return [(q.asked, q.settled) for q in list(self.questions.values()) if isinstance(q.asked, Gated)]
+
+    def note_standing(self, newer: Ledger) -> None:
+        """Take over what a newer reading of this execution knows of its standing decisions."""
+        if newer.gates is not None:
+            mine = self.gates = self.gates or Gates()
+            mine.uses, mine.revoked = newer.gates.uses, newer.gates.revoked
+
+    def passed(self, key: str) -> Passed | None:
+        """How the gate of the call at `key` let it through, where it did."""
+        return self.gates.passed.get(key) if self.gates is not None else None
 
     def at_rest(self, key: str) -> bool:
         """Whether the call at `key` waits, itself or in its children, and nothing in it was answered since it ran."""

@@ -12,6 +12,9 @@ from .ids import canonical_json
 #: The form of an output that is the reply of one of the agent's own model calls: the record holds its segment only.
 REPLY = "reply"
 
+#: The form of the output of a call that a person, or a standing decision, denied.
+DENIED = "denied"
+
 _PLAIN = frozenset({str, int, bool, type(None)})
 
 
@@ -31,7 +34,7 @@ def dump_output(value: Any, where: str) -> tuple[Any, str | None]:
 
 def load_output(output: Any, form: str | None) -> Any:
     """The inverse: the value itself for JSON, a Message, or a list of content."""
-    if form is None:
+    if form is None or form == DENIED:
         return output
     return load_message(output) if form == "message" else [load_content(part) for part in output]
 
@@ -40,6 +43,9 @@ def result_of(output: Any, form: str | None) -> str | list[TextContent | FileCon
     """A recorded output as the content of a tool result: a str as it is, parts as parts, anything else as JSON."""
     if form is None:
         return output if isinstance(output, str) else canonical_json(output)
+    if form == DENIED:
+        reason = f": {output['reason']}" if output["reason"] else ""
+        return f"Denied, and not done{reason}. The same call will be denied again."
     parts = load_output(output, form)
     parts = parts.content if isinstance(parts, Message) else parts
     kept: list[TextContent | FileContent] = [p for p in parts if isinstance(p, TextContent | FileContent)]

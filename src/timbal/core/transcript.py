@@ -8,7 +8,7 @@ from typing import Any
 from ..types.content import TextContent, ToolResultContent, ToolUseContent
 from ..types.message import Message, dump_message, load_message
 from .facts import Returned
-from .ids import ROOT, child, model_segment, tool_segment
+from .ids import GATE, ROOT, child, model_segment, tool_segment
 from .ledger import Ledger
 from .outputs import REPLY, load_output, result_of
 
@@ -73,7 +73,10 @@ def output_value(ledger: Ledger, key: str, output: Any, form: str | None) -> Any
 
 def transcript(ledger: Ledger) -> list[Message]:
     """The messages of this execution from its input on; every tool call in it has exactly one result."""
-    messages = input_messages(ledger.root.input)
+    if not _let_in(ledger):
+        return []
+    passed = ledger.passed(ROOT)
+    messages = input_messages(passed.input if passed is not None and passed.input is not None else ledger.root.input)
     for turn in count():
         reply = reply_at(ledger, ROOT, turn)
         if reply is None:
@@ -85,6 +88,13 @@ def transcript(ledger: Ledger) -> list[Message]:
         if note is not None:
             messages.append(Message("user", note))
     raise AssertionError("unreachable")
+
+
+def _let_in(ledger: Ledger) -> bool:
+    """Whether the gate of the agent itself, where it has one, let its input through: else no model may ever read it."""
+    if ledger.question_at(child(ROOT, GATE)) is not None:
+        return ledger.passed(ROOT) is not None
+    return ledger.ended is None or ledger.ended.reason not in ("approval_denied", "approval_policy_error")
 
 
 def _closed(ledger: Ledger, turn: int, index: int, use: ToolUseContent) -> ToolResultContent:

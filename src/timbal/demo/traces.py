@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..core.facts import Asked, Fact, Returned, Settled
 from ..core.ids import segment_of
 from ..stores import SqliteStore
-from ..types.events import InteractionEvent
+from ..types.events import ApprovalEvent, InteractionEvent
 from .assistant import EFFECTS, MODEL_LABEL, SCRIPTED, STORE
 
 
@@ -39,6 +39,7 @@ async def standing(folder: Path) -> Standing | None:
         record = await store.get(newest[0].run_id)
         pending = (await store.pending()).items
     info, question = newest[0], pending[0].event if pending else None
+    assert not isinstance(question, ApprovalEvent), "nothing in the demo has a gate"
     return Standing(info.run_id, info.labels.get(MODEL_LABEL, SCRIPTED), info.status, _ledger(record.facts), question)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import count
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack
 
 from ..core.facts import Noted, Returned
 from ..core.ids import child, model_segment, tool_segment
@@ -19,6 +19,7 @@ from ..ports import ModelRequest, Reply
 from ..runtime.call import CallFailed, Outcome, call, failed, tell_output, tell_start
 from ..runtime.eager import start
 from ..runtime.frame import Frame
+from ..runtime.gate import GateOptions, Policy, gate_of
 from ..runtime.run import output_event
 from ..runtime.schema import InvalidInput, codec_of
 from ..state import Pause, place
@@ -43,7 +44,9 @@ class Agent(Runnable, Generic[Out]):
     `model`: `"<provider>/<name>"`, a `Model`, or a `timbal.testing.TestModel`. `tools`: functions, `Tool`s, agents.
     `system_prompt`: a str, or a sync or async callable that is asked at each turn. `max_iter`: the most model calls of
     a turn. `output_model`: what the final answer is validated as. `on_new_message`: what a new message does to a paused
-    run. Contract section 9.
+    run. `approvals={"github_*": True}` puts gates before tools, by the patterns of their names, with True or a policy;
+    `requires_approval` and the `approval_*` parameters put one before the agent itself (see `GateOptions`). Contract
+    sections 5 and 9.
 
     Raises `ValueError` for a name that can't be and for two tools of one name.
     """
@@ -65,7 +68,9 @@ class Agent(Runnable, Generic[Out]):
         default_params: Mapping[str, Any] | None = None,
         pre_hook: Callable[..., Any] | None = None,
         post_hook: Callable[..., Any] | None = None,
+        approvals: Mapping[str, Policy] | None = None,
         on_new_message: OnNewMessage | None = None,
+        **gate: Unpack[GateOptions],
     ) -> None:
         super().__init__(name, description, timeout, default_params, pre_hook, post_hook, store)
         if max_iter < 1:
@@ -81,12 +86,31 @@ class Agent(Runnable, Generic[Out]):
             if tool.name in self._by_name:
                 raise ValueError(f"Agent {name!r} has two tools named {tool.name!r}; give one another name")
             self._by_name[tool.name] = tool
+        if approvals:
+            self._put_gates(approvals)
+        if gate:
+            self._gate = gate_of(f"Agent {name!r}", self._input_names, gate)
+        #: Tools of whose input something is hidden: from the events of the model that asks for them, too.
+        self._redacting = {t.name: t._gate for t in self.tools if t._gate is not None and t._gate.redacts}
         self._system_prompt = system_prompt
         self.max_iter = max_iter
         self.output_model = output_model
         self._codec = codec_of(output_model) if output_model is not None else None
         self._model_params = dict(model_params or {})
         self.on_new_message = on_new_message
+
+    def _put_gates(self, approvals: Mapping[str, Policy]) -> None:
+        """Gates before tools that others wrote: in this agent only, and beside those that they have."""
+        for pattern, policy in approvals.items():
+            what = f"approvals[{pattern!r}]"
+            if policy is False:
+                raise ValueError(f"Agent {self.name!r}: {what} is False; leave it out, a gate can't be taken away here")
+            matching = [name for name in self._by_name if fnmatchcase(name, pattern)]
+            if not matching:
+                raise ValueError(f"Agent {self.name!r}: {what} matches none of its tools, so it would guard nothing")
+            for name in matching:
+                self._by_name[name] = self._by_name[name]._and_if(policy, what)
+        self.tools = list(self._by_name.values())
 
     def __call__(self, prompt: Any = None, **params: Any) -> RunHandle:
         """A run with `prompt` (a str, a Message or a list of content) or `messages` (a transcript that ends with the
@@ -103,6 +127,10 @@ class Agent(Runnable, Generic[Out]):
     def description(self) -> str:
         """What another agent's model reads of it."""
         return self._description or ""
+
+    @property
+    def _input_names(self) -> Sequence[str]:
+        return ("prompt", "messages")
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -122,6 +150,10 @@ class Agent(Runnable, Generic[Out]):
         stored = _stored_input(arguments)
         return stored, stored
 
+    def _reread(self, recorded: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        stored = _stored_input(recorded)
+        return stored, stored
+
     def _restore(self, stored: dict[str, Any]) -> dict[str, Any]:
         return stored
 
@@ -138,10 +170,10 @@ class Agent(Runnable, Generic[Out]):
 
     async def _handle(self, frame: Frame, values: dict[str, Any]) -> Any:
         if self._pre_hook is not None:
-            await self._hook(self._pre_hook, "pre_hook", input=MappingProxyType(values))
+            await self._hook(self._pre_hook, "pre_hook", input=self._for_hooks(frame, values))
         final = await self._loop(frame, values)
         if self._post_hook is not None:
-            await self._hook(self._post_hook, "post_hook", input=MappingProxyType(values), output=final.output)
+            await self._hook(self._post_hook, "post_hook", input=self._for_hooks(frame, values), output=final.output)
         return final
 
     async def _loop(self, frame: Frame, values: dict[str, Any]) -> Outcome:
@@ -218,7 +250,7 @@ class Agent(Runnable, Generic[Out]):
             messages, system_prompt, self.tools, self._model_params, self._codec.json_schema if self._codec else None
         )
         try:
-            reply = await model.complete(request, frame.delta)
+            reply = await model.complete(request, frame.delta if not self._redacting else self._redacting_delta(frame))
         except Exception as error:
             problem = (
                 error if isinstance(error, ModelError) else ModelError(f"{model.name}: {type(error).__name__}: {error}")
@@ -233,8 +265,32 @@ class Agent(Runnable, Generic[Out]):
         run.record(
             Returned(frame.key, frame.call_id, "llm", "model", frame.t0, t1, dump_message(message), usage=frame.usage)
         )
-        run.hold(frame.tell, output_event(frame, success(message.stop_reason), message, None, t1, {}))
+        shown = message if not self._redacting else self._redacted(message)
+        run.hold(frame.tell, output_event(frame, success(message.stop_reason), shown, None, t1, {}))
         return message
+
+    def _redacted(self, message: Message) -> Message:
+        """A reply as anybody may see it."""
+        content = [
+            part.model_copy(update={"input": self._redacting[part.name].redacted(part.input)})
+            if isinstance(part, ToolUseContent) and part.name in self._redacting
+            else part
+            for part in message.content
+        ]
+        return Message(message.role, content, message.stop_reason)
+
+    def _redacting_delta(self, frame: Frame) -> Callable[[dict[str, Any]], None]:
+        """What a model streams, without the arguments of tools that hide some: pieces of JSON can't be redacted."""
+        hidden: set[Any] = set()
+
+        def tell(item: dict[str, Any]) -> None:
+            if item["type"] == "tool_use" and item["name"] in self._redacting:
+                hidden.add(item.get("id"))
+                frame.delta({**item, "input": self._redacting[item["name"]].redacted(item["input"])})
+            elif item["type"] != "tool_use_delta" or item.get("id") not in hidden:
+                frame.delta(item)
+
+        return tell
 
     # -- the tools ---------------------------------------------------------------------------------------------------
 

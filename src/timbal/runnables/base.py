@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from copy import copy
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
+from ..runtime.gate import Gate, Policy
 from ..runtime.handle import Given, RunHandle
 from ..runtime.schema import RESERVED, Params
 from ..runtime.threads import handlers
@@ -36,6 +39,8 @@ class Runnable:
     kind: ClassVar[str]
     #: What a new message does to a paused run; `None`: supersedes it, unless an audience was asked.
     on_new_message: OnNewMessage | None = None
+    #: What stands before the handler, where something does.
+    _gate: Gate | None = None
 
     def __init__(
         self,
@@ -109,6 +114,17 @@ class Runnable:
 
         return await cancel(self, run_id, reason)
 
+    def _and_if(self, policy: Policy, what: str) -> Self:
+        """The same, with a gate that also asks where this policy says so."""
+        guarded = copy(self)
+        gate = self._gate or Gate(f"{self.kind} {self.name!r}", self._input_names, {})
+        guarded._gate = gate.and_if(policy, what)
+        return guarded
+
+    @property
+    def _input_names(self) -> Sequence[str]:
+        return self._params.names
+
     # -- for the runtime ---------------------------------------------------------------------------------------------
 
     def _store_in_use(self) -> Store:
@@ -128,6 +144,19 @@ class Runnable:
         """The input as the handler takes it, from what is stored; raises `InvalidInput`."""
         return self._params.validate(stored)
 
+    def _reread(self, recorded: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a gate recorded as the handler takes it, in containers of its own if `recorded` is, and as JSON.
+
+        Gaps stay: what would run is what was shown. Raises `InvalidInput`.
+        """
+        return self._params.prepare(recorded)
+
+    def _for_hooks(self, frame: Frame, values: dict[str, Any]) -> Mapping[str, Any]:
+        """The input as hooks see it; behind a gate it is a copy all the way down: what was approved is what runs."""
+        if frame.effective is not None:
+            values = self._reread(json_value(frame.effective))[0]
+        return MappingProxyType(values)
+
     def _fill(self, given: dict[str, Any]) -> dict[str, Any]:
         filled = {}
         for name, default in self._defaults.items():
@@ -138,6 +167,11 @@ class Runnable:
                     default = default()
             filled[name] = default
         return filled
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON Schema of the input."""
+        raise NotImplementedError
 
     def _conclude(self, frame: Frame, value: Any) -> Outcome:
         """How a call came out whose work gave `value`."""

@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextvars import copy_context
 from functools import cached_property
 from threading import get_ident
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from ..core.outputs import dump_output, load_output
 from ..runtime.call import Outcome, failed
+from ..runtime.gate import GateOptions, gate_of
 from ..runtime.schema import Params, description_of, return_codec
 from ..runtime.threads import handlers
 from ..stores.waiting import wait
@@ -29,7 +29,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class ToolOptions(TypedDict, total=False):
+class ToolOptions(GateOptions, total=False):
     """What a tool takes besides its handler, name and description; see `Tool`."""
 
     blocking: bool
@@ -47,7 +47,8 @@ class Tool(Runnable, Generic[P, R]):
     (`blocking=False`: on the loop's own, for functions that return at once). `timeout` is in seconds. `default_params`
     fills gaps of the input, by values or zero-argument callables. `pre_hook(input)` and `post_hook(input, output)` are
     called around each execution of the handler, with those of these arguments that they take; `input` is read-only.
-    `store` is a store object or URL. Contract section 9.
+    `store` is a store object or URL. `requires_approval` and the `approval_*` parameters put a gate before all of this:
+    see `GateOptions`. Contract sections 5 and 9.
 
     Raises `ValueError` for a name or a parameter that can't be.
     """
@@ -89,6 +90,7 @@ class Tool(Runnable, Generic[P, R]):
         pre_hook: Callable[..., Any] | None = None,
         post_hook: Callable[..., Any] | None = None,
         store: Store | str | None = None,
+        **gate: Unpack[GateOptions],
     ) -> None:
         if not callable(handler):
             raise TypeError(f"Tool(handler=) is a function, not {type(handler).__name__}")
@@ -99,6 +101,8 @@ class Tool(Runnable, Generic[P, R]):
         unknown = self._filled - set(self._params.names)
         if unknown:
             raise ValueError(f"Tool {name!r}: default_params has {sorted(unknown)}, which its handler does not take")
+        if gate:
+            self._gate = gate_of(f"Tool {name!r}", self._params.names, gate)
         self._run_handler = _way_to_run(handler, blocking and not getattr(handler, "runs_inline", False))
         self._codec = return_codec(handler) if not _is_generator(handler) else None
 
@@ -172,7 +176,7 @@ class Tool(Runnable, Generic[P, R]):
     async def _handle(self, frame: Frame, values: dict[str, Any]) -> Any:
         if self._pre_hook is None and self._post_hook is None:
             return await self._run_handler(frame, self.handler, values)
-        shown = MappingProxyType(values)
+        shown = self._for_hooks(frame, values)
         await self._hook(self._pre_hook, "pre_hook", input=shown)
         value = await self._run_handler(frame, self.handler, values)
         if not frame.asked:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.codec import decode_all, encode
-from ..core.facts import Ended, Opened, Settled
+from ..core.facts import Ended, Gated, Opened, Settled
 from ..core.ids import ROOT
 from ..core.ledger import Ledger
+from ..core.redaction import secrets
 from ..core.transcript import transcript
 from ..errors import RunExists
 from ..ports import Lease, RunRow, Settlement
@@ -16,10 +17,11 @@ from ..types.run_status import RunStatus
 from .executions import Refused, check_runnable, check_same, fold, is_paused, load, tell_no_run
 from .failures import describe
 from .frame import Frame
+from .gated import show, visible
 from .resume import Resumption
 from .root import run_root
 from .run import Run, new_id, now, with_cause
-from .schema import InvalidInput
+from .schema import InvalidInput, presentable
 
 if TYPE_CHECKING:
     from ..ports import Store
@@ -46,6 +48,8 @@ async def begin(handle: RunHandle) -> OutputEvent:
     frame = Frame(run, ROOT, name, name, kind, opened.call_id, None)
     frame.t0 = opened.at
     frame.input = stored
+    if runnable._gate is not None:
+        show(frame, runnable, stored)
     if given.labels is not None:
         run.labels = given.labels
     if given.run_id is not None:
@@ -54,13 +58,14 @@ async def begin(handle: RunHandle) -> OutputEvent:
         except RunExists:
             return await _follow_first(handle)
     handle.begun(run)
-    return await run_root(run, frame, runnable, values, {})
+    return await run_root(run, frame, runnable, values, {}, handle._arguments)
 
 
 def _invalid(handle: RunHandle, error: Exception) -> OutputEvent:
     """Arguments that don't fit: nothing is stored, nothing has run."""
     reason = "invalid_input" if isinstance(error, InvalidInput) else None
-    told = describe(error)
+    given = presentable(handle._arguments)
+    told = describe(error, hidden=secrets(given, visible(handle._runnable, given)))
     if reason is not None:
         told["traceback"] = None
     return with_cause(tell_no_run(handle, RunStatus("error", reason, told["message"]), told, {}), error)
@@ -107,7 +112,7 @@ async def _supersede(runnable: Runnable, store: Store, parent_id: str, ledger: L
     if runnable.kind != "Agent":
         raise Refused(f"run {parent_id} waits for {what}: answer with resume={{id: value}}")
     policy = runnable.on_new_message
-    guarded = [q for q in waiting if q.asked.audience is not None]
+    guarded = [q for q in waiting if q.asked.audience is not None or isinstance(q.asked, Gated)]
     if policy == "refuse" or (policy is None and guarded):
         raise Refused(f"run {parent_id} waits for {what}: answer it or cancel it before a new message")
     stored = await load(store, parent_id)

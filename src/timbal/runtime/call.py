@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.facts import Asked, Returned
+from ..core.facts import AnyAsked, Returned
 from ..core.ids import child
-from ..core.narrate import pause_output
+from ..core.narrate import pause_output, pause_status
+from ..core.outputs import DENIED
+from ..core.redaction import scrub
 from ..core.transcript import output_value, resolve_output
 from ..errors import StoreError
 from ..state import Halt, Pause, Scope, current, home
 from ..types.events import StartEvent
-from ..types.run_status import INPUT_REQUIRED, RunStatus, success
-from .failures import describe, public
+from ..types.run_status import RunStatus, success
+from .failures import describe, hidden_from, public
 from .frame import Frame
 from .run import Run, Stopped, output_event
 from .schema import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..runnables.base import Runnable
     from ..types.content import ToolUseContent
@@ -45,7 +47,9 @@ class Outcome(NamedTuple):
     form: str | None = None
     error: dict[str, Any] | None = None
     cause: BaseException | None = None
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AnyAsked, ...] = ()
+    #: What a gate tells of the call: `metadata.approval` of its OUTPUT.
+    audit: dict[str, Any] | None = None
 
     @property
     def paused(self) -> bool:
@@ -143,7 +147,7 @@ def replay(run: Run, done: Returned) -> Outcome:
     """What a recorded call gave."""
     if done.error is not None:
         return Outcome(RunStatus("error", done.reason, done.error["message"]), error=public(done.error))
-    status = success(done.reason)
+    status = success(done.reason) if done.form != DENIED else RunStatus("cancelled", done.reason, done.output["reason"])
     dumped, form = resolve_output(run.ledger, done.key, done.output, done.form)
     return Outcome(status, output_value(run.ledger, done.key, done.output, done.form), dumped, form)
 
@@ -155,7 +159,7 @@ def resting(frame: Frame) -> Outcome | None:
         return None
     frame.close()
     asked = tuple(q.asked for q in run.ledger.open_questions if (q.call + "/").startswith(frame.key + "/"))
-    return Outcome(INPUT_REQUIRED, pause_output(asked[0]), asked=asked)
+    return Outcome(pause_status(asked[0]), pause_output(asked[0]), asked=asked)
 
 
 async def perform(frame: Frame, target: Runnable, arguments: dict[str, Any]) -> Outcome:
@@ -164,6 +168,11 @@ async def perform(frame: Frame, target: Runnable, arguments: dict[str, Any]) -> 
     if run.halt is not None:
         raise Halt(str(run.halt))
     frame.t0 = run.clock()
+    if target._gate is not None or run.gated:
+        from .gated import is_gated, perform_gated
+
+        if is_gated(frame, target):
+            return await perform_gated(frame, target, arguments)
     try:
         values, frame.input = target._prepare(arguments)
     except Exception as error:
@@ -199,9 +208,9 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
                 value = await target._handle(frame, values)
     except BaseException as problem:
         error = problem
-        if isinstance(problem, asyncio.CancelledError) and _was_cancelled(run):
+        if isinstance(problem, asyncio.CancelledError) and was_cancelled(run):
             frame.close()
-            _tell_stopped(frame)
+            tell_stopped(frame)
             raise
     finally:
         current.reset(token)
@@ -217,19 +226,20 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     if run.halt is not None:
         if isinstance(run.halt, StoreError):
             raise run.halt
-        _tell_stopped(frame)
+        tell_stopped(frame)
         raise Halt(str(run.halt)) from None
     if frame.asked:
         if frame.failures:
             frame.keep_caught_failures(error)
         error = None  # its traceback holds this frame
-        return Outcome(INPUT_REQUIRED, pause_output(frame.asked[0]), asked=tuple(_unique(frame.asked)))
+        first = frame.asked[0]
+        return Outcome(pause_status(first), pause_output(first), asked=tuple(_unique(frame.asked)))
     if error is not None:
         return _ended_by(frame, error)
     return target._conclude(frame, value)
 
 
-def _was_cancelled(run: Run) -> bool:
+def was_cancelled(run: Run) -> bool:
     """Whether a CancelledError is the run's own, and not one that the handler's code made."""
     if run.halt is not None:
         return True
@@ -250,9 +260,11 @@ def _ended_by(frame: Frame, error: BaseException) -> Outcome:
 
 def failed(frame: Frame, error: BaseException, reason: str | None) -> Outcome:
     """The outcome of a call that ended with an exception."""
-    told = describe(error)
+    hidden = hidden_from(frame)
+    told = describe(error, hidden=hidden)
     if isinstance(error, CallFailed):
-        told = {"type": error.type or reason or "Error", "message": error.message, "traceback": None}
+        message = scrub(error.message, hidden)
+        told = {"type": error.type or reason or "Error", "message": message, "traceback": None}
     elif isinstance(error, InvalidInput):
         told["traceback"] = None
     cause = error if not isinstance(error, CallFailed) else error.__cause__
@@ -310,8 +322,9 @@ def tell_start(frame: Frame) -> None:
 
 def tell_output(frame: Frame, outcome: Outcome) -> None:
     """OUTPUT of a call that has ended."""
-    event = output_event(frame, outcome.status, outcome.output, outcome.error, frame.run.clock(), {}, outcome.cause)
-    frame.tell(event)
+    metadata = {} if outcome.audit is None else {"approval": outcome.audit}
+    status, at = outcome.status, frame.run.clock()
+    frame.tell(output_event(frame, status, outcome.output, outcome.error, at, metadata, outcome.cause))
 
 
 def _silent_output(frame: Frame, done: Returned, outcome: Outcome) -> Any:
@@ -325,7 +338,7 @@ def _silent_output(frame: Frame, done: Returned, outcome: Outcome) -> Any:
     return output_event(frame, outcome.status, outcome.output, outcome.error, done.t1, {}, cause)
 
 
-def _tell_stopped(frame: Frame) -> None:
+def tell_stopped(frame: Frame) -> None:
     """OUTPUT of a call that the end of its run cut off; how far it had streamed is noted."""
     if frame.emitted:
         frame.run.record(frame.called())
@@ -341,5 +354,5 @@ def _tell_stopped(frame: Frame) -> None:
         frame.tell(output_event(frame, status, None, public(describe(halt)), frame.run.clock(), {}))
 
 
-def _unique(asked: list[Asked]) -> list[Asked]:
+def _unique(asked: Sequence[AnyAsked]) -> list[AnyAsked]:
     return list({fact.id: fact for fact in asked}.values())

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.codec import decode_all
 from ..core.ledger import Ledger, Question
-from ..core.narrate import asked_event
+from ..core.narrate import pending_metadata
 from ..errors import ResumeRejected
 from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
+from .gated import visible
 from .run import new_id, now, with_cause
+from .schema import presentable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +96,7 @@ def tell_refusal(handle: RunHandle, refusal: Refused) -> OutputEvent:
     status = refusal.status
     metadata: dict[str, Any] = {"receipts": refusal.receipts}
     if refusal.waiting:
-        metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in refusal.waiting]
+        metadata.update(pending_metadata(refusal.waiting))
     if status.code != "error":
         return tell_no_run(handle, status, None, metadata)
     error = {"type": "ResumeRejected", "message": str(refusal), "traceback": None}
@@ -115,7 +117,7 @@ def tell_no_run(
             "path": handle._runnable.name,
             "call_id": new_id(),
             "parent_call_id": None,
-            "input": _shown(handle._arguments),
+            "input": visible(handle._runnable, presentable(handle._arguments)),
             "status": status,
             "output": None,
             "error": error,
@@ -127,16 +129,3 @@ def tell_no_run(
     )
     handle._stream.put(event)
     return event
-
-
-def _shown(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that may be anything, as an event can carry them."""
-    from ..types.json_value import json_value
-
-    shown = {}
-    for name, value in arguments.items():
-        try:
-            shown[str(name)] = json_value(value, name)
-        except TypeError:
-            shown[str(name)] = f"<{type(value).__name__}>"
-    return shown

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from ..core.gates import secrets_in
+from ..core.redaction import scrub, secrets
 from ..types.json_value import json_value
+
+if TYPE_CHECKING:
+    from .frame import Frame
 
 #: How much of a traceback is kept, in characters: its end says the most.
 TRACEBACK_CHARACTERS = 8000
 
 
-def describe(error: BaseException, *, with_class: bool = False) -> dict[str, Any]:
-    """`{type, message, traceback}`; with the place of its class and its arguments where it is to be raised again."""
+def describe(error: BaseException, *, with_class: bool = False, hidden: Sequence[Any] = ()) -> dict[str, Any]:
+    """`{type, message, traceback}`; with the place of its class and its arguments where it is to be raised again.
+
+    `hidden` are secrets: none is told, not even where the traceback is cut off.
+    """
     import traceback
 
     kind = type(error)
@@ -19,8 +28,8 @@ def describe(error: BaseException, *, with_class: bool = False) -> dict[str, Any
         message = str(error)
     except Exception:
         message = "(its message can't be told: __str__ raised)"
-    trace = "".join(traceback.format_exception(error))[-TRACEBACK_CHARACTERS:]
-    told: dict[str, Any] = {"type": kind.__name__, "message": clean(message), "traceback": clean(trace)}
+    message, trace = scrub([clean(message), clean("".join(traceback.format_exception(error)))], hidden)
+    told: dict[str, Any] = {"type": kind.__name__, "message": message, "traceback": trace[-TRACEBACK_CHARACTERS:]}
     if with_class:
         told["class"] = f"{kind.__module__}:{kind.__qualname__}"
         told["args"] = [_plain(argument) for argument in error.args]
@@ -38,6 +47,19 @@ def _plain(value: Any) -> Any:
 def public(error: dict[str, Any]) -> dict[str, Any]:
     """The part of a described error that events carry."""
     return {name: error.get(name) for name in ("type", "message", "traceback")}
+
+
+def without_secrets(frame: Frame, told: Any) -> Any:
+    """JSON about a call without what gates of this execution hide."""
+    return scrub(told, hidden_from(frame))
+
+
+def hidden_from(frame: Frame) -> list[Any]:
+    """What the gate of this call, and others of its execution, hide."""
+    hidden = secrets_in(frame.run.ledger)
+    if frame.effective is not None:
+        hidden += secrets(frame.effective, frame.input)
+    return hidden
 
 
 def clean(text: str) -> str:

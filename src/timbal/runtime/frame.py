@@ -9,7 +9,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
-from ..core.facts import Asked, Called, Reopened, Returned
+from ..core.facts import AnyAsked, Called, Reopened, Returned
 from ..core.ids import child, digest
 from ..core.recall import Held, Mismatch, Recall, Recalled
 from ..errors import ReplayMismatch
@@ -47,9 +47,11 @@ class Frame(Scope):
     #: Gives an event to the run's listener, and to whoever iterates a call on the way up.
     tell: Callable[[Event], None]
     t0 = 0
+    #: What events show of the input, and where a gate may hide some of it, the whole of it.
     input: Any = None
+    effective: dict[str, Any] | None = None
     #: Unanswered questions that this execution ran into, here or in a call inside it.
-    asked: list[Asked] | tuple[()] = ()
+    asked: list[AnyAsked] | tuple[()] = ()
     #: Suspends in tasks that match no record while records of their name are unclaimed.
     unsure: list[Unsure] | tuple[()] = ()
     #: Sync steps in tasks that match no record while records of their name are unclaimed, and those of the execution
@@ -435,6 +437,7 @@ class Frame(Scope):
         ledger.take_stock(self.key)
         frame = Frame(self.run, self.key, self.path, self.name, self.kind, self.call_id, self.parent)
         frame.t0, frame.input, frame.tool_call_id = self.t0, self.input, self.tool_call_id
+        frame.effective = self.effective
         frame.home, frame.tell, frame.usage = self.home, self.tell, self.usage
         frame.skip, frame.cleared = max(self.skip, self.emitted), self.cleared
         return frame

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from ..core.codec import encode
-from ..core.facts import Asked, Ended, Fact, Opened
+from ..core.facts import AnyAsked, Asked, Ended, Fact, Gated, Opened
 from ..ports import COMMITTED, Lease, QuestionRow, Settlement, Store
 from ..stores.waiting import wait
 
@@ -29,7 +29,7 @@ class Journal:
 
     _opened: Opened | None = None
     _notes: tuple[Fact, ...] = ()
-    _asked: tuple[Asked, ...] = ()
+    _asked: tuple[AnyAsked, ...] = ()
     _events: tuple[tuple[Tell, Event], ...] = ()
     _last: Future[str | None] = COMMITTED
 
@@ -38,7 +38,7 @@ class Journal:
         self.lease = lease
         #: Held while facts come and go, and while a question is given its number.
         self.lock = RLock()
-        self._store = store
+        self.store = store
         self._facts: list[Fact] = []
         if opened is not None:
             self._opened = opened
@@ -47,7 +47,7 @@ class Journal:
     def add(self, fact: Fact) -> None:
         """Take a fact; the next commit makes it durable."""
         with self.lock:
-            if type(fact) is Asked:
+            if type(fact) is Asked or type(fact) is Gated:
                 self._asked = (*self._asked, fact)
             else:
                 self._facts.append(fact)
@@ -111,7 +111,7 @@ class Journal:
             rows = [QuestionRow(f.id, f.name, f.at, f.expires_at, encode((f,))) for f in asked]
             self._asked = ()
         opened, self._opened = self._opened, None
-        self._last = future = self._store.commit(self.lease, record, opened, rows, ended, settled)
+        self._last = future = self.store.commit(self.lease, record, opened, rows, ended, settled)
         if future is not COMMITTED:
             future.add_done_callback(self._look)
         return future

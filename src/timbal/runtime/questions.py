@@ -47,10 +47,12 @@ def suspend(frame: Frame, ask: Ask) -> Any:
     question = frame.run.ledger.question_at(key)
     if question is None:
         raise open_question(frame, scope, key, ask, payload)
+    asked = question.asked
+    assert isinstance(asked, Asked)
     if question.settled is None:
-        frame.asked = [*frame.asked, question.asked]
+        frame.asked = [*frame.asked, asked]
         raise frame.latch(scope, Pause())
-    return _answered(frame, scope, key, ask, question.asked, question.settled)
+    return _answered(frame, scope, key, ask, asked, question.settled)
 
 
 def _answered(frame: Frame, scope: Scope, key: str, ask: Ask, asked: Asked, settled: Any) -> Any:
@@ -113,7 +115,7 @@ def _question(
         call.tool_call_id,
         schema,
         ask.response_type is not None,
-        None if ask.expires_in is None else at + _milliseconds(ask.expires_in),
+        None if ask.expires_in is None else at + milliseconds(ask.expires_in, "expires_in"),
         {"default": json_value(ask.on_expiry.value, "on_expiry")}
         if isinstance(ask.on_expiry, Default)
         else ask.on_expiry,
@@ -143,13 +145,9 @@ def payload_of(ask: Ask) -> dict[str, Any]:
         )
     if ask.response_schema is not None:
         json_value(ask.response_schema, "response_schema")
-    audience: Any = ask.audience
-    if audience is not None:
-        if not (isinstance(audience, list | tuple) and all(isinstance(one, str) for one in audience)):
-            raise TypeError(f"suspend(audience=) is a list such as ['user:ada', 'role:finance'], not {audience!r}")
-        json_value(audience, "audience")
+    check_audience(ask.audience, "suspend(audience=)")
     if ask.expires_in is not None:
-        _check_time(ask.expires_in)
+        milliseconds(ask.expires_in, "suspend(expires_in=)")
     if ask.key is not None and not isinstance(ask.key, str):
         raise TypeError(f"suspend(key=) is a str, not {type(ask.key).__name__}")
     if ask.on_expiry not in ("cancel", "raise") and not isinstance(ask.on_expiry, Default):
@@ -158,14 +156,21 @@ def payload_of(ask: Ask) -> dict[str, Any]:
     return result
 
 
-def _check_time(expires_in: Any) -> None:
-    if isinstance(expires_in, timedelta):
-        expires_in = expires_in.total_seconds()
-    if isinstance(expires_in, bool) or not isinstance(expires_in, int | float):
-        raise TypeError(f"suspend(expires_in=) is a number of seconds or a timedelta, not {expires_in!r}")
-    if not 0 < expires_in < MOST_SECONDS:
-        raise ValueError(f"suspend(expires_in=) is more than 0 seconds and less than a century, not {expires_in!r}")
+def check_audience(audience: Any, what: str) -> list[str] | None:
+    """Who may answer, as a list; raises `TypeError`."""
+    if audience is None:
+        return None
+    if not isinstance(audience, list | tuple) or not all(isinstance(one, str) for one in audience):
+        raise TypeError(f"{what} is a list such as ['user:ada', 'role:finance'], not {audience!r}")
+    checked: list[str] = json_value(audience, "audience")
+    return checked
 
 
-def _milliseconds(seconds: float | timedelta) -> int:
-    return int((seconds.total_seconds() if isinstance(seconds, timedelta) else seconds) * 1000)
+def milliseconds(expires_in: Any, what: str) -> int:
+    """A number of seconds or a timedelta in milliseconds; raises `TypeError`, or `ValueError` out of range."""
+    seconds = expires_in.total_seconds() if isinstance(expires_in, timedelta) else expires_in
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise TypeError(f"{what} is a number of seconds or a timedelta, not {seconds!r}")
+    if not 0 < seconds < MOST_SECONDS:
+        raise ValueError(f"{what} is more than 0 seconds and less than a century, not {seconds!r}")
+    return int(seconds * 1000)

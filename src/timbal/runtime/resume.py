@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.answers import Accept, Claimed, Refuse, plan, receipts
 from ..core.codec import decode_all
-from ..core.facts import Resumed, Settled
+from ..core.facts import Asked, Gated, Resumed, Settled
+from ..core.gates import audit_of, decision
 from ..core.ids import ROOT
 from ..core.ledger import Ledger, Question
-from ..core.narrate import asked_event, pause_output
+from ..core.narrate import pause_output, pause_status, pending_metadata
 from ..core.schema_check import check_against
 from ..core.transcript import output_value, transcript
 from ..errors import RunNotFound
@@ -18,10 +19,11 @@ from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
 from .executions import Refused, check_runnable, check_same, cut_off, fold, is_paused, load
-from .failures import public
+from .failures import public, without_secrets
 from .frame import Frame
+from .gated import is_gated, show, visible
 from .root import run_root
-from .run import Run, Stopped, now
+from .run import Run, Stopped, counter, now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +87,7 @@ class Resumption:
             if isinstance(decision, Claimed):
                 lost = next(r for r in decision.receipts if not r["same_value"])
                 message = f"{lost['id']} was answered already: with {lost['value']!r}, by run {lost['run_id']}"
-                status = RunStatus("cancelled", "interaction_already_claimed", message)
+                status = RunStatus("cancelled", decision.reason, message)
                 raise Refused(message, decision.receipts, status, waiting)
             if not decision.new and not decision.cancel:
                 self.receipts = receipts(ledger, resume, {})
@@ -105,10 +107,13 @@ class Resumption:
 
     def _settlements(self, ledger: Ledger, decision: Accept) -> list[Settled]:
         by = self.given.by.model_dump() if self.given.by is not None else None
-        made = [Settled(id, "answered", now(), value, self.run_id, by) for id, value in decision.new.items()]
+        made = [
+            Settled(id, "answered", now(), value, self.run_id, by, _channel(ledger.questions[id]))
+            for id, value in decision.new.items()
+        ]
         if decision.cancel:
             made = [
-                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by)
+                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by, _channel(q))
                 for q in ledger.open_questions
             ]
         return made
@@ -169,6 +174,9 @@ class Resumption:
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
         frame.t0 = row.at
         frame.input = opened.input
+        run.gated = bool(ledger.gated_calls)
+        if is_gated(frame, runnable):
+            show(frame, runnable, opened.input)
         if ROOT in ledger.calls:
             frame.skip = ledger.calls[ROOT].streamed
         self._count(frame)
@@ -181,15 +189,19 @@ class Resumption:
             try:
                 values = runnable._restore(opened.input)
             except Exception as error:
-                frame.mismatch(f"the stored input does not fit its parameters any more ({error})")
-        return await run_root(run, frame, runnable, values, self._metadata())
+                why = without_secrets(frame, str(error))
+                frame.mismatch(f"the stored input does not fit its parameters any more ({why})")
+        return await run_root(run, frame, runnable, values, self._metadata(), self.handle._arguments)
 
     def _count(self, frame: Frame) -> None:
-        names = {"answered": "suspends:answered", "expired": "suspends:expired", "cancelled": "suspends:cancelled"}
         for question in frame.run.ledger.questions.values():
             settled = question.settled
-            if settled is not None and settled.run_id == frame.run.id and settled.state in names:
-                frame.count(names[settled.state])
+            if settled is None or settled.run_id != frame.run.id or settled.state == "superseded":
+                continue
+            state = settled.state
+            if state == "answered" and isinstance(question.asked, Gated):
+                state = "approved" if decision(settled).approved else "denied"
+            frame.count(counter(question.asked, state))
 
     # -- what is told ------------------------------------------------------------------------------------------------
 
@@ -205,8 +217,11 @@ class Resumption:
         waiting = ledger.open_questions
         output = self.runnable._revive(output_value(ledger, ROOT, ended.output, ended.form), ended.form)
         if status.paused and waiting:
-            output = pause_output(waiting[0].asked)
-            metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in waiting]
+            first = waiting[0].asked
+            status, output = pause_status(first), pause_output(first)
+            metadata.update(pending_metadata(waiting))
+        if (audit := audit_of(ledger, ROOT)) is not None:
+            metadata["approval"] = audit
         position = ledger.runs.index(ended.run_id) if ended.run_id in ledger.runs else 0
         event = OutputEvent._of(
             {
@@ -216,7 +231,7 @@ class Resumption:
                 "path": opened.name,
                 "call_id": opened.call_id,
                 "parent_call_id": None,
-                "input": opened.input,
+                "input": visible(self.runnable, opened.input, ledger),
                 "status": status,
                 "output": output,
                 "error": public(ended.error) if ended.error else None,
@@ -256,12 +271,18 @@ def _execution_stop(ledger: Ledger) -> Stopped | None:
             continue
         if settled.state == "cancelled":
             return Stopped(settled.value, final=True)
-        if settled.state == "expired" and question.asked.on_expiry == "cancel":
+        asked = question.asked
+        if settled.state == "expired" and isinstance(asked, Asked) and asked.on_expiry == "cancel":
             return Stopped(f"nobody answered {question.asked.id} in time", final=True)
     return None
 
 
+def _channel(question: Question) -> str | None:
+    """By which way a decision came: part of its audit."""
+    return "resume" if isinstance(question.asked, Gated) else None
+
+
 def _expiry(question: Question, run_id: str) -> Settlement:
-    on_expiry = question.asked.on_expiry
+    on_expiry = question.asked.on_expiry if isinstance(question.asked, Asked) else None
     value = on_expiry["default"] if isinstance(on_expiry, dict) else None
     return Settlement.of(Settled(question.asked.id, "expired", now(), value, run_id))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..state import Halt
 from ..types.run_status import INTERRUPTED
 from .call import Outcome, execute, tell_start
+from .gated import execute_gated
 from .run import Run, Stopped
 
 if TYPE_CHECKING:
@@ -17,15 +18,23 @@ if TYPE_CHECKING:
 
 
 async def run_root(
-    run: Run, frame: Frame, runnable: Runnable, values: dict[str, Any], metadata: dict[str, Any]
+    run: Run,
+    frame: Frame,
+    runnable: Runnable,
+    values: dict[str, Any],
+    metadata: dict[str, Any],
+    arguments: dict[str, Any],
 ) -> OutputEvent:
-    """Perform it, and end the run."""
+    """Perform it, and end the run. `arguments` are what it was called with, for its gate."""
     try:
         tell_start(frame)
         try:
             if run.halt is not None:
                 raise Halt
-            outcome = await execute(frame, runnable, values)
+            if frame.effective is not None:
+                outcome = await execute_gated(frame, runnable, arguments)
+            else:
+                outcome = await execute(frame, runnable, values)
         except Halt:
             outcome = Outcome(INTERRUPTED)
         except asyncio.CancelledError:

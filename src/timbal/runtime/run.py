@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import uuid_utils
 
-from ..core.facts import Asked, Ended, Fact, Opened, Settled
+from ..core.facts import AnyAsked, Ended, Fact, Gated, Opened, Settled
+from ..core.gates import secrets_in
 from ..core.ledger import Ledger
-from ..core.narrate import asked_event, pause_output
+from ..core.narrate import asked_event, pause_output, pause_status, pending_metadata
 from ..errors import ReplayMismatch, StoreError
 from ..ports import GONE, Clock, Lease, Settlement, Store
 from ..stores.waiting import wait
@@ -24,6 +25,7 @@ from .journal import Journal
 from .stream import EventStream
 
 if TYPE_CHECKING:
+    from ..core.grants import Standing
     from ..types.message import Message
     from .call import Outcome
     from .frame import Frame
@@ -73,6 +75,10 @@ class Run(Journal):
     history: Sequence[Message] = ()
     #: Whether an execution that this code does not match is left to others, instead of being refused.
     unattended = False
+    #: Whether a gate was reached before this run: where the code has lost it, it guards its call all the same.
+    gated = False
+    #: Standing decisions from before this execution, once they are needed.
+    standing: Sequence[Standing] | None = None
     labels: dict[str, str]
     clock: Clock = staticmethod(now)
 
@@ -110,9 +116,9 @@ class Run(Journal):
         self.ledger.apply(fact)
         self.add_note(fact)
 
-    def open_question(self, frame: Frame, fact: Asked) -> None:
+    def open_question(self, frame: Frame, fact: AnyAsked) -> None:
         self.record(fact)
-        frame.count("suspends:required")
+        frame.count(counter(fact, "required"))
         self.hold(frame.tell, asked_event(fact))
 
     def unless_ended_soon(self, frame: Frame) -> asyncio.Handle | None:
@@ -219,18 +225,21 @@ class Run(Journal):
                 settled = self._cancel_questions(frame, self.halt.reason)
         elif outcome.asked:
             seen = ledger.seen_by_open_calls() or None
-            output, dumped, form = pause_output(ledger.open_questions[0].asked), None, None
+            first = ledger.open_questions[0].asked
+            status, output, dumped, form = pause_status(first), pause_output(first), None, None
         if frame.emitted and status.code != "success":
             self.record(frame.called())
         t1 = self.clock()
         fact = Ended(self.id, status.code, t1, status.reason, status.message, dumped, form, error, frame.usage, seen)
         if self._is_left():
             await self.flush()
-            await wait(self._store.release(self.lease))
+            await wait(self.store.release(self.lease))
         elif (work := self.commit(fact, settled)) is not None:
             await work
         if ledger.questions and (waiting := ledger.open_questions):
-            metadata["pending_interactions"] = [asked_event(q.asked).__dict__ for q in waiting]
+            metadata.update(pending_metadata(waiting))
+        if outcome.audit is not None:
+            metadata["approval"] = outcome.audit
         event = output_event(frame, status, output, error, t1, metadata, outcome.cause)
         frame.tell(event)
         return event
@@ -248,8 +257,7 @@ class Run(Journal):
             fact = Settled(question.asked.id, "cancelled", self.clock(), reason, self.id)
             self.ledger.apply(fact)
             settled.append(Settlement.of(fact))
-        if settled:
-            frame.count("suspends:cancelled", len(settled))
+            frame.count(counter(question.asked, "cancelled"))
         return settled
 
     def _halted(self, halt: BaseException) -> tuple[RunStatus, Any, dict[str, Any] | None]:
@@ -260,8 +268,13 @@ class Run(Journal):
             output = {"status": "cancelled", "reason": halt.reason} if halt.final else None
             return RunStatus("cancelled", reason, halt.reason), output, None
         code = "replay_mismatch" if isinstance(halt, ReplayMismatch) else None
-        error = public(describe(halt))
+        error = public(describe(halt, hidden=secrets_in(self.ledger)))
         return RunStatus("error", code, error["message"]), None, error
+
+
+def counter(asked: AnyAsked, what: str) -> str:
+    """What usage counts a question under."""
+    return f"{'approvals' if isinstance(asked, Gated) else 'suspends'}:{what}"
 
 
 def output_event(

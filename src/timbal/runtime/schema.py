@@ -109,6 +109,17 @@ class Params:
         return f"{'; '.join(said)}. The arguments are: {', '.join(self.names) or 'none'}"
 
 
+def presentable(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that may be anything, as an event can carry them."""
+    shown: dict[str, Any] = {}
+    for name, value in arguments.items():
+        try:
+            shown[str(name)] = json_value(value, str(name))
+        except TypeError:
+            shown[str(name)] = f"<{type(value).__name__}>"
+    return shown
+
+
 def _field_name(name: str) -> str:
     """Pydantic takes no field that starts with an underscore, or that hides one of its own names."""
     return (

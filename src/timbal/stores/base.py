@@ -11,15 +11,16 @@ from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from ..core.answers import Claimed, Refuse, plan, receipts
-from ..core.codec import decode
-from ..core.facts import Asked, Ended, Opened, Settled
+from ..core.codec import decode, encode
+from ..core.facts import Asked, Ended, Gated, Opened, Revoked, Settled
+from ..core.grants import Grant, standing_in
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event
 from ..core.schema_check import check_against
 from ..errors import ResumeRejected, RunErased, RunNotFound
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from ..types.approval import Principal
-from ..types.events import InteractionEvent
+from ..types.events import ApprovalEvent, InteractionEvent
 from ..types.message import Message
 from .waiting import wait
 
@@ -95,7 +96,7 @@ class PendingItem(NamedTuple):
     labels: dict[str, str]
     asked_at: int
     expires_at: int | None
-    event: InteractionEvent
+    event: InteractionEvent | ApprovalEvent
 
 
 class SettledItem(NamedTuple):
@@ -118,7 +119,7 @@ class SettledItem(NamedTuple):
     by: dict[str, Any] | None
     channel: str | None
     settled_by_run_id: str | None
-    event: InteractionEvent
+    event: InteractionEvent | ApprovalEvent
 
 
 class RunRecord(NamedTuple):
@@ -160,6 +161,8 @@ class BaseStore(ABC):
     def due(self, runnables: Sequence[str], limit: int) -> Future[list[Due]]: ...
     @abstractmethod
     def park(self, run_id: str) -> Future[None]: ...
+    @abstractmethod
+    def append(self, run_id: str, record: bytes) -> Future[list[bytes | str]]: ...
     @abstractmethod
     def wait(self, ref: Any) -> Future[None]: ...
     @abstractmethod
@@ -281,10 +284,11 @@ class BaseStore(ABC):
         return [m for ledger in ledgers for m in transcript(ledger)]
 
     async def answer(
-        self, run_id: str, answers: Mapping[str, Any], by: Principal | None = None
+        self, run_id: str, answers: Mapping[str, Any], by: Principal | None = None, channel: str = "answer"
     ) -> list[dict[str, Any]]:
         """Check and settle, without going on: whoever continues the run next uses the answers. Gives the receipts.
 
+        `channel` is kept with decisions about approvals: by which way they came.
         Raises `ResumeRejected`, with receipts, when an id or a value is not accepted, and `RunNotFound`.
         """
         while True:
@@ -298,7 +302,11 @@ class BaseStore(ABC):
                 lost = next(r for r in decision.receipts if not r["same_value"])
                 raise ResumeRejected(f"{lost['id']} was answered already, with another value", decision.receipts)
             who = by.model_dump() if by is not None else None
-            facts = [Settled(id, "answered", now, value, None, who) for id, value in decision.new.items()]
+            gated = {gate.id for gate, _ in ledger.gated_calls}
+            facts = [
+                Settled(id, "answered", now, value, None, who, channel if id in gated else None)
+                for id, value in decision.new.items()
+            ]
             stop = None
             if decision.cancel:
                 stop = decision.cancel_reason or ""
@@ -309,6 +317,32 @@ class BaseStore(ABC):
             if result.conflict:
                 continue
             return receipts(ledger, answers, {fact.id: fact for fact in facts})
+
+    async def grants(self, run_id: str) -> list[Grant]:
+        """The standing decisions of the conversation up to this run's execution, oldest first; raises `RunNotFound`.
+
+        Those that hold no longer are among them: see `Grant.holds(now)`.
+        """
+        records = await wait(self.history(run_id))
+        if not records:
+            raise RunNotFound(f"there is no run {run_id} in this store")
+        ledgers = [Ledger.of(f for r in one for f in decode(r)) for one in records]
+        return [one.grant for ledger in ledgers for one in standing_in(ledger)]
+
+    async def revoke(self, run_id: str, approval_id: str, by: Principal | None = None) -> Grant:
+        """End a standing decision of this run's conversation: no later call passes by it. Gives what became of it.
+
+        Calls that it has let through go on. Raises `RunNotFound` where there is no such run or standing decision.
+        """
+        found = next((one for one in await self.grants(run_id) if one.id == approval_id), None)
+        if found is None:
+            raise RunNotFound(f"the conversation of run {run_id} has no standing decision {approval_id}")
+        if found.revoked_at is not None:
+            return found
+        fact = Revoked(approval_id, time.time_ns() // 1_000_000, by.model_dump() if by is not None else None)
+        records = await wait(self.append(found.run_id, encode((fact,))))
+        ledger = Ledger.of(f for r in records for f in decode(r))
+        return next(one.grant for one in standing_in(ledger) if one.gate.id == approval_id)
 
     async def erase(self, run_id: str) -> None:
         """Remove what the execution of this run recorded, its answers and labels, for good; raises `RunNotFound`.
@@ -378,7 +412,7 @@ def position(after: str, of: Callable[[str], T]) -> tuple[int, T]:
 
 def _pending_item(found: Found) -> PendingItem:
     (asked,) = decode(found.body)
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, Asked | Gated)
     event = asked_event(asked)
     return PendingItem(
         asked.id, found.run_id, asked.name, found.runnable, found.labels, asked.at, asked.expires_at, event
@@ -388,7 +422,7 @@ def _pending_item(found: Found) -> PendingItem:
 def _settled_item(found: Found) -> SettledItem:
     assert found.settled is not None
     (asked,), (settled,) = decode(found.body), decode(found.settled)
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, Asked | Gated)
     assert isinstance(settled, Settled)
     return SettledItem(
         asked.id,

@@ -96,6 +96,17 @@ class MemoryStore(BaseStore):
         with self._lock:
             return Ready(self._take(ref, run))
 
+    def append(self, run_id: str, record: bytes) -> Future[list[bytes | str]]:
+        with self._lock:
+            execution = self._by_run.get(run_id)
+            if execution is None:
+                return failed(RunNotFound(f"there is no run {run_id} in this store"))
+            execution.records.append(record)
+            if execution.run_id in self._finished:
+                self._finished[execution.run_id] += len(record)
+                self._finished_bytes += len(record)
+            return Ready(execution.all_records())
+
     def _take(self, execution: _Execution, run: RunRow) -> Lease | None:
         self._enter(execution, run)
         if execution.held_by() is not None:

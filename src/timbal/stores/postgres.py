@@ -15,7 +15,7 @@ from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Store
 from . import postgres_queries as queries
 from . import postgres_statements as sql
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
-from .postgres_jobs import Commit, Erase, Park, Release, Settle, Take
+from .postgres_jobs import Append, Commit, Erase, Park, Release, Settle, Take
 from .postgres_leases import Leases
 from .postgres_readers import Readers
 from .postgres_schema import check_schema, set_up_reader, set_up_writer
@@ -141,6 +141,10 @@ class PostgresStore(BaseStore):
     def acquire(self, ref: Any, run: RunRow) -> Future[Lease | None]:
         self._here()
         return self._writer.submit(Take(self._leases, ref, run))
+
+    def append(self, run_id: str, record: bytes) -> Future[list[bytes | str]]:
+        self._here()
+        return self._writer.submit(Append(run_id, record))
 
     def release(self, lease: Lease) -> Future[None]:
         self._here()

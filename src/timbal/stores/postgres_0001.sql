@@ -45,7 +45,8 @@ CREATE INDEX runs_by_label ON runs USING gin (labels jsonb_path_ops) WHERE label
 CREATE TABLE facts (
     execution   text COLLATE "C" NOT NULL,
     fence       integer NOT NULL,       -- each commit is one row, named by its lease and its place:
-    seq         integer NOT NULL,       -- what is sent twice can't be there twice
+    seq         integer NOT NULL,       -- what is sent twice can't be there twice; fence 0: beside all leases
+    n           bigint GENERATED ALWAYS AS IDENTITY,  -- the order: written under the execution's lock
     body        text NOT NULL,          -- JSON array of facts
     PRIMARY KEY (execution, fence, seq)
 );

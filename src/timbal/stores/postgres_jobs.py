@@ -9,8 +9,9 @@ from concurrent.futures import Future
 from typing import Any
 
 from ..core.facts import Ended, Opened
-from ..errors import LeaseLost, RunExists, StoreError
+from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling
+from . import postgres_queries as queries
 from . import postgres_statements as sql
 from .postgres_leases import Held, Leases
 from .postgres_session import Ask, Row
@@ -239,6 +240,27 @@ class Take(Job):
 
     def was_kept(self, rows: list[Row]) -> Any:
         return self._taken(rows[0][0]) if rows else NOT_KEPT
+
+
+class Append(Job):
+    """Facts beside whoever holds the lease; gives all records as they are then."""
+
+    def __init__(self, run_id: str, record: bytes) -> None:
+        super().__init__(run_id)
+        self._record = record
+
+    def asks(self) -> list[Ask]:
+        return [
+            Ask(sql.LOCK, (self.run,)),
+            Ask(sql.APPEND, (self.run, self._record)),
+            Ask(queries.RECORDS, (self.run,)),
+        ]
+
+    def outcome(self, rows: list[list[Row]]) -> list[bytes | str]:
+        records = queries.texts(rows[2])
+        if self._record.decode() not in records:
+            raise RunNotFound(f"there is no run {self.run} in this store")
+        return records
 
 
 class Release(Job):

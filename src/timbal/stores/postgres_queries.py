@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..ports import Due
 from .base import Found, RunInfo, Slice, Where, position
-from .postgres_session import Ask, Session, Statement, Value
+from .postgres_session import Ask, Row, Session, Statement, Value
 
 _INFO = Statement(
     "info",
@@ -20,13 +20,13 @@ _INFO = Statement(
     (str, int, bool, str, str),
 )
 #: Facts in order, then each question with its settlement.
-_RECORDS = Statement(
+RECORDS = Statement(
     "records",
     """
     WITH one AS MATERIALIZED (SELECT execution FROM runs WHERE id = $1)
-    SELECT f.body, NULL, 0, f.fence, f.seq FROM one JOIN facts f USING (execution)
-    UNION ALL SELECT q.body, q.settled, 1, q.n, 0 FROM one JOIN questions q USING (execution)
-    ORDER BY 3, 4, 5
+    SELECT f.body, NULL, 0, f.n FROM one JOIN facts f USING (execution)
+    UNION ALL SELECT q.body, q.settled, 1, q.n FROM one JOIN questions q USING (execution)
+    ORDER BY 3, 4
     """,
     (str, str),
 )
@@ -40,10 +40,10 @@ _HISTORY = Statement(
         SELECT e.run, e.parent, t.depth + 1 FROM turns t
             JOIN runs r ON r.id = t.parent JOIN executions e ON e.run = r.execution
     )
-    SELECT t.depth, f.body, NULL, 0, f.fence, f.seq FROM turns t JOIN facts f ON f.execution = t.execution
+    SELECT t.depth, f.body, NULL, 0, f.n FROM turns t JOIN facts f ON f.execution = t.execution
     UNION ALL
-    SELECT t.depth, q.body, q.settled, 1, q.n, 0 FROM turns t JOIN questions q ON q.execution = t.execution
-    ORDER BY 1 DESC, 4, 5, 6
+    SELECT t.depth, q.body, q.settled, 1, q.n FROM turns t JOIN questions q ON q.execution = t.execution
+    ORDER BY 1 DESC, 4, 5
     """,
     (int, str, str),
 )
@@ -85,20 +85,25 @@ _RUNS_OF = Statement(
 
 
 #: What a call in a new process asks for first.
-FIRST = (_INFO, _RECORDS)
+FIRST = (_INFO, RECORDS)
 
 
 def stored(session: Session, run_id: str) -> tuple[tuple[Any, ...], list[bytes | str]] | None:
     """An execution's run, fence, whether its lease lasts, holder and newest run; and its records."""
-    infos, rows = session.run([Ask(_INFO, (run_id,)), Ask(_RECORDS, (run_id,))])
-    return (infos[0], [text for row in rows for text in row if text is not None]) if infos else None
+    infos, rows = session.run([Ask(_INFO, (run_id,)), Ask(RECORDS, (run_id,))])
+    return (infos[0], texts(rows)) if infos else None
+
+
+def texts(rows: Iterable[Row]) -> list[bytes | str]:
+    """The bodies in rows of records: facts, questions and settlements."""
+    return [text for row in rows for text in row if text is not None]
 
 
 def history(session: Session, run_id: str) -> list[list[bytes | str]]:
     (rows,) = session.run([Ask(_HISTORY, (run_id,))])
     turns: dict[int, list[bytes | str]] = {}
-    for depth, *texts in rows:
-        turns.setdefault(depth, []).extend(text for text in texts if text is not None)
+    for depth, *bodies in rows:
+        turns.setdefault(depth, []).extend(texts([tuple(bodies)]))
     return list(turns.values())
 
 

@@ -179,6 +179,19 @@ WAS_RELEASED = Statement(
     "was_released", "SELECT run FROM executions WHERE run = $1 AND fence = $2::integer AND holder IS NULL", (str,)
 )
 
+#: After LOCK: facts beside whoever has the lease, unless they are there already. $1 a run of the execution, $2 record.
+APPEND = Statement(
+    "append",
+    """
+    WITH beside AS (
+        SELECT f.seq, f.body FROM runs r JOIN facts f USING (execution) WHERE r.id = $1 AND f.fence = 0
+    )
+    INSERT INTO facts (execution, fence, seq, body)
+    SELECT e.run, 0, 1 + (SELECT count(*) FROM beside), $2 FROM runs r JOIN executions e ON e.run = r.execution
+    WHERE r.id = $1 AND e.erased_at IS NULL AND NOT EXISTS (SELECT FROM beside WHERE body = $2)
+    """,
+)
+
 #: Nobody takes it up but by hand: $1 a run of the execution.
 PARK = Statement(
     "park",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
 
 from ..core.facts import Ended, Opened
-from ..errors import LeaseLost, RunExists, StoreError
+from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
@@ -138,6 +138,10 @@ class SqliteStore(BaseStore):
 
     def park(self, run_id: str) -> Future[None]:
         return self._do(lambda db: queries.park(db, run_id), writes=True)
+
+    def append(self, run_id: str, record: bytes) -> Future[list[bytes | str]]:
+        desk = self._desk
+        return self._do(lambda db: desk.append(db, run_id, record), writes=True)
 
     def wait(self, ref: Any) -> Future[None]:
         future: Future[None] = Future()
@@ -372,6 +376,13 @@ class _Desk:
             if (held := self._leases.get(ref)) is not None:
                 _ask_to_stop(held, stop)
         return Settling(False, lease)
+
+    def append(self, db: sqlite3.Connection, run_id: str, record: bytes) -> list[bytes | str]:
+        row = db.execute("SELECT execution FROM runs WHERE id = ? AND status IS NOT 'erased'", (run_id,)).fetchone()
+        if row is None:
+            raise RunNotFound(f"there is no run {run_id} in this store")
+        db.execute(_ADD_FACT, (record.decode(), (row[0] << SHIFT) + TOP))
+        return queries.records(db, row[0])
 
     def take(self, db: sqlite3.Connection, ref: int, run: RunRow) -> Lease | None:
         lease = self._take(db, ref)

@@ -110,6 +110,7 @@ class OutputEvent(BaseEvent):
     def pending(self) -> list[InteractionEvent | ApprovalEvent]:
         """Everything that waits for a person, in the order it was asked."""
         waiting = [*self.metadata.get("pending_approvals", ()), *self.metadata.get("pending_interactions", ())]
+        waiting.sort(key=_asked_at)
         return [_as_event(item) for item in waiting]  # type: ignore[misc]
 
     @property
@@ -136,6 +137,11 @@ _BY_TYPE: dict[str, type[Event]] = {
     "INTERACTION": InteractionEvent,
     "OUTPUT": OutputEvent,
 }
+
+
+def _asked_at(fields: Mapping[str, Any]) -> int:
+    at: int = fields["t0"]
+    return at
 
 
 def _as_event(fields: Mapping[str, Any]) -> Event:

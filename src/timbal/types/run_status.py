@@ -36,4 +36,5 @@ def success(reason: str | None) -> RunStatus:
 
 
 INPUT_REQUIRED = RunStatus("cancelled", "input_required")
+APPROVAL_REQUIRED = RunStatus("cancelled", "approval_required")
 INTERRUPTED = RunStatus("cancelled", "interrupted")

@@ -10,6 +10,7 @@ import pytest
 
 from ...core.facts import Ended
 from ...stores.base import BaseStore, Page
+from ...types.events import InteractionEvent
 from .facts import Work, answer, begin, done, load, now
 from .stores import OnAStore, Stores
 
@@ -70,6 +71,7 @@ class Asking(OnAStore):
         work = begin(store, "desk", labels={"tenant": "a"})
         work.pause("q", kind="ask_user")
         (item,) = ask(store.pending()).items
+        assert isinstance(item.event, InteractionEvent)
         assert (item.id, item.run_id, item.kind, item.runnable) == ("q", work.run_id, "ask_user", "desk")
         assert (item.labels, item.event.interaction_id, item.event.payload) == (
             {"tenant": "a"},
@@ -123,6 +125,7 @@ class Asking(OnAStore):
         settlement = answer("q", {"amount": 3}, run_id=work.run_id, by=by, channel="http")
         done(store.settle(load(store, work.run_id).ref, [settlement], None))
         (item,) = ask(store.settled()).items
+        assert isinstance(item.event, InteractionEvent)
         assert (item.id, item.run_id, item.kind, item.runnable) == ("q", work.run_id, "confirm", "desk")
         assert (item.state, item.value, item.by, item.channel) == ("answered", {"amount": 3}, by, "http")
         assert (item.labels, item.settled_by_run_id, item.event.payload) == (
