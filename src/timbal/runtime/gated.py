@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.codec import decode, encode
+from ..core.codec import decode_all, encode
 from ..core.facts import Gated, Passed, Settled, Used
 from ..core.gates import (
     ANY_KEY,
@@ -310,7 +310,7 @@ async def _standing(frame: Frame, gate: Gate) -> Standing | None:
             records = await wait(run.store.append(one.grant.run_id, encode((use,))))
         except RunNotFound:  # erased meanwhile, and the decision with it
             continue
-        made_in = Ledger.of(fact for record in records for fact in decode(record))
+        made_in = Ledger.of(decode_all(records))
         _take_note(run, made_in)
         if decides(made_in, one.gate.id, use):
             return one
@@ -329,17 +329,22 @@ def _take_note(run: Run, made_in: Ledger) -> None:
 
 async def _of_earlier_turns(run: Run) -> Sequence[Standing]:
     """Those of the conversation before this execution; read once in a run."""
-    parent_id = run.ledger.root.parent_run_id
     if run.standing is None:
-        run.standing = []
-        if parent_id is not None:
-            try:
-                records = await wait(run.store.history(parent_id))
-            except RunNotFound:  # dropped meanwhile, and its decisions with it
-                return run.standing
-            ledgers = [Ledger.of(fact for record in one for fact in decode(record)) for one in records]
-            run.standing = [one for ledger in ledgers for one in standing_in(ledger)]
+        found = await _read_earlier_turns(run)
+        if run.standing is None:  # a call beside this one may have read them meanwhile, and used some
+            run.standing = found
     return run.standing
+
+
+async def _read_earlier_turns(run: Run) -> list[Standing]:
+    parent_id = run.ledger.root.parent_run_id
+    if parent_id is None:
+        return []
+    try:
+        records = await wait(run.store.history(parent_id))
+    except RunNotFound:  # dropped meanwhile, and its decisions with it
+        return []
+    return [standing for one in records for standing in standing_in(Ledger.of(decode_all(one)))]
 
 
 async def _by_standing(frame: Frame, target: Runnable, standing: Standing, values: dict[str, Any]) -> Through | Outcome:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from ..core.answers import Claimed, Refuse, plan, receipts
-from ..core.codec import decode, encode
+from ..core.codec import decode, decode_all, encode
 from ..core.facts import Asked, Ended, Gated, Opened, Revoked, Settled
 from ..core.grants import Grant, standing_in
 from ..core.ledger import Ledger
@@ -270,7 +270,7 @@ class BaseStore(ABC):
         """A run and what its execution recorded; raises `RunNotFound`, or `RunErased`."""
         stored = await self._stored(run_id)
         infos = await wait(self._runs_of(run_id))
-        facts = [fact for record in stored.records for fact in decode(record)]
+        facts = decode_all(stored.records)
         return RunRecord(next(i for i in infos if i.run_id == run_id), infos, facts)
 
     async def messages(self, run_id: str) -> list[Message]:
@@ -280,7 +280,7 @@ class BaseStore(ABC):
         records = await wait(self.history(run_id))
         if not records:
             raise await self._absence(run_id)
-        ledgers = [Ledger.of(f for r in one for f in decode(r)) for one in records]
+        ledgers = [Ledger.of(decode_all(one)) for one in records]
         return [m for ledger in ledgers for m in transcript(ledger)]
 
     async def answer(
@@ -293,7 +293,7 @@ class BaseStore(ABC):
         """
         while True:
             stored = await self._stored(run_id)
-            ledger = Ledger.of(fact for record in stored.records for fact in decode(record))
+            ledger = Ledger.of(decode_all(stored.records))
             now = time.time_ns() // 1_000_000
             decision = plan(ledger, answers, by, now, check_against)
             if isinstance(decision, Refuse):
@@ -326,7 +326,7 @@ class BaseStore(ABC):
         records = await wait(self.history(run_id))
         if not records:
             raise RunNotFound(f"there is no run {run_id} in this store")
-        ledgers = [Ledger.of(f for r in one for f in decode(r)) for one in records]
+        ledgers = [Ledger.of(decode_all(one)) for one in records]
         return [one.grant for ledger in ledgers for one in standing_in(ledger)]
 
     async def revoke(self, run_id: str, approval_id: str, by: Principal | None = None) -> Grant:
@@ -341,7 +341,7 @@ class BaseStore(ABC):
             return found
         fact = Revoked(approval_id, time.time_ns() // 1_000_000, by.model_dump() if by is not None else None)
         records = await wait(self.append(found.run_id, encode((fact,))))
-        ledger = Ledger.of(f for r in records for f in decode(r))
+        ledger = Ledger.of(decode_all(records))
         return next(one.grant for one in standing_in(ledger) if one.gate.id == approval_id)
 
     async def erase(self, run_id: str) -> None:
