@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
 from ..types.content import TextContent, ToolResultContent, ToolUseContent
 from ..types.message import Message, dump_message, load_message
+from .codec import decode_all
 from .facts import Returned
 from .ids import GATE, ROOT, child, model_segment, tool_segment
 from .ledger import Ledger
@@ -88,6 +91,23 @@ def transcript(ledger: Ledger) -> list[Message]:
         if note is not None:
             messages.append(Message("user", note))
     raise AssertionError("unreachable")
+
+
+def conversation(turns: Iterable[Sequence[bytes | str]]) -> list[Message]:
+    """The messages of several executions, from the records of each, oldest first.
+
+    A long conversation is read again at each turn: what was made of the same records before is used again.
+    """
+    return [message for records in turns for message in _messages_of(tuple(records))]
+
+
+@lru_cache(maxsize=2048)
+def _messages_of(records: tuple[bytes | str, ...]) -> tuple[Message, ...]:
+    return tuple(transcript(Ledger.of(decode_all(records))))
+
+
+#: Let go of what is kept of any conversation.
+forget_conversations = _messages_of.cache_clear
 
 
 def _let_in(ledger: Ledger) -> bool:

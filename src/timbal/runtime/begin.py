@@ -9,7 +9,7 @@ from ..core.facts import Ended, Gated, Opened, Settled
 from ..core.ids import ROOT
 from ..core.ledger import Ledger
 from ..core.redaction import secrets
-from ..core.transcript import transcript
+from ..core.transcript import conversation
 from ..errors import RunExists
 from ..ports import Lease, RunRow, Settlement
 from ..stores.waiting import wait
@@ -93,15 +93,14 @@ async def _turn_after(runnable: Runnable, store: Store, parent_id: str, run_id: 
         records = await wait(store.history(parent_id))
         if not records:
             raise Refused(f"there is no run {parent_id} in this store: check parent_id, and that the store is the same")
-        ledgers = [Ledger.of(decode_all(one)) for one in records]
-        last = ledgers[-1]
+        last = Ledger.of(decode_all(records[-1]))
         check_runnable(runnable, last)
         if last.ended is None:
             raise Refused(
                 f"run {parent_id} has not ended: wait for it or, if its process is gone, go on with resume={{}}"
             )
         if not is_paused(last.ended):
-            return [m for one in ledgers for m in transcript(one)] if runnable.kind == "Agent" else []
+            return conversation(records) if runnable.kind == "Agent" else []
         await _supersede(runnable, store, parent_id, last, run_id)
 
 

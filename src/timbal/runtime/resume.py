@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.answers import Accept, Claimed, Refuse, plan, receipts
-from ..core.codec import decode_all
 from ..core.facts import Asked, Gated, Resumed, Settled
 from ..core.gates import audit_of, decision
 from ..core.ids import ROOT
 from ..core.ledger import Ledger, Question
 from ..core.narrate import pause_output, pause_status, pending_metadata
 from ..core.schema_check import check_against
-from ..core.transcript import output_value, transcript
+from ..core.transcript import conversation, output_value
 from ..errors import RunNotFound
 from ..ports import Lease, RunRow, Settlement, Store, Stored
 from ..stores.waiting import wait
@@ -169,7 +168,7 @@ class Resumption:
         run.unattended = self.given.unattended
         if opened.parent_run_id is not None and runnable.kind == "Agent":
             records = await wait(self.store.history(opened.parent_run_id))
-            run.history = [m for one in records for m in transcript(Ledger.of(decode_all(one)))]
+            run.history = conversation(records)
         run.note(Resumed(row.run_id, row.parent_run_id, row.at))
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
         frame.t0 = row.at

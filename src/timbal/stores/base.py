@@ -275,13 +275,12 @@ class BaseStore(ABC):
 
     async def messages(self, run_id: str) -> list[Message]:
         """The conversation up to this run's execution, as a model would read it; raises `RunNotFound`."""
-        from ..core.transcript import transcript
+        from ..core.transcript import conversation
 
         records = await wait(self.history(run_id))
         if not records:
             raise await self._absence(run_id)
-        ledgers = [Ledger.of(decode_all(one)) for one in records]
-        return [m for ledger in ledgers for m in transcript(ledger)]
+        return conversation(records)
 
     async def answer(
         self, run_id: str, answers: Mapping[str, Any], by: Principal | None = None, channel: str = "answer"
@@ -350,8 +349,11 @@ class BaseStore(ABC):
         A tombstone stays: its runs with their ids, runnable and times, status `erased`, so that nothing comes back
         under these ids. A run at work loses its lease. Other turns of its conversation are executions of their own.
         """
+        from ..core.transcript import forget_conversations
+
         if not await wait(self._erase(run_id)):
             raise RunNotFound(f"there is no run {run_id} in this store")
+        forget_conversations()
 
     async def _stored(self, run_id: str) -> Stored:
         stored = await wait(self.load(run_id))

@@ -75,6 +75,10 @@ _BY_TYPE: dict[str, type[Content]] = {
     "tool_result": ToolResultContent,
     "file": FileContent,
 }
+#: By type: the class, and its fields in order with their defaults.
+_BLANK: dict[str, tuple[type[Content], dict[str, Any]]] = {
+    name: (cls, {field: cls._defaults.get(field) for field in cls._fields}) for name, cls in _BY_TYPE.items()
+}
 CONTENT_TYPES: tuple[type[Content], ...] = tuple(_BY_TYPE.values())
 
 
@@ -105,8 +109,8 @@ def dump_content(part: Content) -> dict[str, Any]:
 
 def load_content(fields: dict[str, Any]) -> Content:
     """The inverse of `dump_content`, for records that we wrote: not validated again."""
-    cls = _BY_TYPE[fields["type"]]
-    full = {**{f: cls._defaults.get(f) for f in cls._fields}, **fields}
+    cls, blank = _BLANK[fields["type"]]
+    full = {**blank, **fields}
     if cls is ToolResultContent and isinstance(full["content"], list):
         full["content"] = [load_content(p) for p in full["content"]]
     return cls._of(full)
