@@ -185,7 +185,7 @@ async def test_a_run_that_the_store_could_not_keep_goes_on_when_it_can(tmp_path:
         return "done"
 
     async with SqliteStore(tmp_path / "runs.db") as store:
-        connection = store._worker._connection
+        connection = store._writer._connection
         assert connection is not None
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count={pages + 20}")

@@ -21,8 +21,8 @@ from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
 from .process import is_gone, process_name
 from .sqlite_queries import SHIFT, TOP
+from .sqlite_writer import AWAKE_SECONDS, BUSY_SECONDS, Undo, Writer
 from .waiting import wait
-from .worker import AWAKE_SECONDS, BUSY_SECONDS, Undo, Worker
 
 T = TypeVar("T")
 
@@ -80,22 +80,22 @@ class SqliteStore(BaseStore):
         self._synchronous = synchronous
         self._lease_ms = int(lease_seconds * 1000)
         self._lock = threading.Lock()
-        self._open_worker()
+        self._open_writer()
 
-    def _open_worker(self) -> None:
+    def _open_writer(self) -> None:
         self._pid = os.getpid()
         self._desk = _Desk(self.path, self._synchronous, self._lease_ms)
         awake = min(AWAKE_SECONDS, self._lease_ms / 6000)
-        self._worker = Worker(self._desk.connect(), self._desk.check_file, self._desk.tick, self._desk.explain, awake)
-        self._finalizer = weakref.finalize(self, self._worker.close)
+        self._writer = Writer(self._desk.connect(), self._desk.check_file, self._desk.tick, self._desk.explain, awake)
+        self._finalizer = weakref.finalize(self, self._writer.close)
         self._finalizer.atexit = False
 
     def _do(self, work: Callable[[sqlite3.Connection], T], *, writes: bool) -> Future[T]:
         if os.getpid() != self._pid:
             with self._lock:
                 if os.getpid() != self._pid:
-                    self._open_worker()
-        return self._worker.submit(work, writes=writes)
+                    self._open_writer()
+        return self._writer.submit(work, writes=writes)
 
     # -- the operations of every store (see `ports.Store`) -------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class SqliteStore(BaseStore):
         future: Future[None] = Future()
         desk = self._desk
         self._do(lambda db: desk.watch(db, ref, future), writes=False).add_done_callback(lambda f: _pass_on(f, future))
-        self._worker.look_soon()
+        self._writer.look_soon()
         return future
 
     def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:
@@ -167,11 +167,11 @@ class SqliteStore(BaseStore):
         return self._do(lambda db: desk.erase(db, run_id), writes=True)
 
     async def aclose(self) -> None:
-        self._worker.close()
+        self._writer.close()
         done: Future[None] = Future()
 
         def finish() -> None:
-            self._worker.join()
+            self._writer.join()
             done.set_result(None)
 
         threading.Thread(target=finish, name="timbal-close").start()
@@ -185,7 +185,7 @@ def _pass_on(asked: Future[None], future: Future[None]) -> None:
 
 
 class _Desk:
-    """What the worker's thread does with the connection; only that thread touches it."""
+    """What the writer's thread does with the connection; only that thread touches it."""
 
     def __init__(self, path: str, synchronous: str, lease_ms: int) -> None:
         self._path = path
@@ -213,7 +213,7 @@ class _Desk:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute(f"PRAGMA synchronous={self._synchronous}")
             self._create(db)
-            db.execute("PRAGMA busy_timeout=0")  # from here on the worker waits, so that an event loop never does
+            db.execute("PRAGMA busy_timeout=0")  # from here on the writer waits, so that an event loop never does
             self._data_version = _data_version(db)
             self._file = _identity(self._path)
         except Exception as error:

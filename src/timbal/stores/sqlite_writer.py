@@ -46,7 +46,7 @@ class Job(NamedTuple):
     future: Future[Any]
 
 
-class Worker:
+class Writer:
     """Runs jobs in order. `check` raises when the file can't be written to any more. `tick` is called after work and
     when it is time again, and says in how many seconds that is.
 
