@@ -56,6 +56,15 @@ def load(target: Target) -> Runnable:
     return _pick(target, module)
 
 
+def load_all(target: Target) -> list[Runnable]:
+    """Import it, and give all runnables at its top level; raises `CliError`."""
+    module = _import_file(Path(target.place)) if target.is_file else _import_module(target.place)
+    found = list({id(value): value for _, value in _runnables(module)}.values())
+    if not found:
+        raise CliError(f"{target.place} has no runnable (an Agent or a Tool)", hint="Give it one at the top level.")
+    return found
+
+
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise CliError(f"there is no file {path}", hint=f"Give {FORM}.")
