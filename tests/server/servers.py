@@ -34,19 +34,25 @@ class Told(NamedTuple):
 class Server:
     """A server in a process of its own."""
 
-    def __init__(self, folder: Path, *options: str, target: str = "house.py", **environment: str) -> None:
+    def __init__(self, folder: Path, *options: str, command: list[str] | None = None, **environment: str) -> None:
+        """`timbal serve house.py` with these options, or another command that tells its address as uvicorn does."""
         if not (folder / "house.py").exists():
             shutil.copy(APP, folder / "house.py")
         kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
         self.process = subprocess.Popen(
-            [TIMBAL, "serve", target, "--port", "0", *options],
+            command or [TIMBAL, "serve", "house.py", "--port", "0", *options],
             cwd=folder,
             env=kept | environment,
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
         )
         self.log = b""
-        self.url = self._ready()
+        try:
+            self.url = self._ready()
+        except BaseException:
+            self.kill()
+            self.process.stderr.close()  # type: ignore[union-attr]
+            raise
 
     def _ready(self) -> str:
         """Its address, once it takes requests."""
@@ -55,7 +61,10 @@ class Server:
             assert self.process.poll() is None, self.read_log()
             assert time.monotonic() < until, self.log.decode()
             self._read()
-        return found[1].decode().replace("0.0.0.0", "127.0.0.1")
+        url = found[1].decode().replace("0.0.0.0", "127.0.0.1")
+        while not _is_there(url):
+            assert time.monotonic() < until, self.log.decode()
+        return url
 
     def _read(self) -> bool:
         assert self.process.stderr is not None
@@ -96,6 +105,16 @@ class Server:
                 self.kill()
         assert self.process.stderr is not None
         self.process.stderr.close()
+
+
+def _is_there(url: str) -> bool:
+    """Whether it takes requests: with several processes the address is told before the first of them listens."""
+    try:
+        httpx.get(f"{url}/healthcheck", trust_env=False)
+    except httpx.ConnectError:
+        select.select([], [], [], 0.05)
+        return False
+    return True
 
 
 def read(response: httpx.Response) -> Iterator[Told]:

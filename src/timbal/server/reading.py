@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.codec import decode_all
 from ..core.ledger import Ledger
 from ..errors import RunNotFound
-from ..stores.events import Piece
+from ..stores.events import Piece, now
 from ..stores.waiting import wait
 from . import sse
 from .problems import Problem
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PAGE = 500
 #: How often a reader looks whether the run it reads has lost its process, in seconds.
 LOOK_SECONDS = 1.0
+#: The last events of a run are kept after its end; those that are not there after so long were lost with its process.
+LATE_SECONDS = 5.0
 
 
 class End:
@@ -93,11 +95,10 @@ async def broken_off(service: Service, run_id: str) -> End | None:
     info = next(info for info in runs if info.run_id == run_id)
     if info.status == "erased":
         return End("expired", run_id=run_id, first=None)
-    if info.t1 is not None:
+    if info.t1 is not None and info.reason != "interrupted":
         # It has ended. Its last events are on their way, unless its process was lost right then.
-        piece = await service.log.read(run_id, 0, 1)
-        ended_for = time.time() * 1000 - info.t1
-        return End("end", run_id=run_id) if ended_for > 5000 and not (piece and piece.closed) else None
+        late = now() - info.t1 > LATE_SECONDS * 1000
+        return End("end", run_id=run_id) if late else None
     stored = await wait(service.store.load(run_id))
     if stored is None:
         return None
