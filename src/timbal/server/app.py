@@ -193,7 +193,9 @@ class _Routes:
             "parameters": [schemas.header("Idempotency-Key", "the same start again follows the first one")],
         }
         refused = (400, 404, 409, 410, 413, 415, 422)
-        told = schemas.streams("`id: <seq>`, `data: <event>`; then `event: end`, `continued` or `expired`")
+        told = schemas.streams(
+            "`id: <seq>`, `data: <event>`; then `event: end`, `continued` or `expired`", schemas.EVENT
+        )
         output = schemas.gives("OutputEvent", "The root OUTPUT")
         name = runnable.name
         self._add(
@@ -274,7 +276,7 @@ class _Routes:
                 schemas.header("Last-Event-ID", "go on after this event"),
             ]
         }
-        told = schemas.streams("As they were told, and as they are")
+        told = schemas.streams("As they were told, and as they are", schemas.EVENT)
         told["content"]["application/json"] = {"schema": {"$ref": "#/components/schemas/Events"}}
         self._add(
             "GET",
@@ -314,7 +316,9 @@ class _Routes:
             {"parameters": [*which, *paging]},
             roles,
         )
-        told = schemas.streams("`event: snapshot` until it is complete, then `opened` and `settled`")
+        told = schemas.streams(
+            "`event: snapshot` until it is complete, then `opened` and `settled`", {"type": "object"}
+        )
         self._add(
             "GET",
             "/pending/stream",

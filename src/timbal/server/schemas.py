@@ -41,6 +41,8 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+#: An event of a run.
+EVENT = _ref("Event")
 _EVENTS = (StartEvent, DeltaEvent, ApprovalEvent, InteractionEvent, OutputEvent)
 
 
@@ -266,8 +268,15 @@ def gives(name: str, text: str) -> Schema:
     return {"description": text, "content": {"application/json": {"schema": _ref(name)}}}
 
 
-def streams(text: str) -> Schema:
-    return {"description": text, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+def streams(text: str, data: Schema) -> Schema:
+    """Server-sent events: the schema is that of one of them."""
+    fields = {
+        "id": {"type": "string"},
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": data},
+    }
+    schema = {"type": "object", "properties": fields, "required": ["data"]}
+    return {"description": text, "content": {"text/event-stream": {"schema": schema}}}
 
 
 def query(**parameters: Schema) -> list[Schema]:
