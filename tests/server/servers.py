@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,45 +40,33 @@ class Server:
         if not (folder / "house.py").exists():
             shutil.copy(APP, folder / "house.py")
         kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
-        self.process = subprocess.Popen(
-            command or [TIMBAL, "serve", "house.py", "--port", "0", *options],
-            cwd=folder,
-            env=kept | environment,
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-        )
-        self.log = b""
+        self._log = folder / f"log-{uuid.uuid4().hex}"
+        with self._log.open("wb") as log:  # not a pipe: a server would wait for somebody to read it
+            self.process = subprocess.Popen(
+                command or [TIMBAL, "serve", "house.py", "--port", "0", *options],
+                cwd=folder,
+                env=kept | environment,
+                stderr=log,
+                stdout=subprocess.DEVNULL,
+            )
         try:
             self.url = self._ready()
         except BaseException:
             self.kill()
-            self.process.stderr.close()  # type: ignore[union-attr]
             raise
 
     def _ready(self) -> str:
         """Its address, once it takes requests."""
         until = time.monotonic() + SECONDS
-        while not (found := re.search(rb"running on (http://\S+)", self.log)):
+        while not ((found := re.search(r"running on (http://\S+) ", self.read_log())) and _is_there(_local(found[1]))):
             assert self.process.poll() is None, self.read_log()
-            assert time.monotonic() < until, self.log.decode()
-            self._read()
-        url = found[1].decode().replace("0.0.0.0", "127.0.0.1")
-        while not _is_there(url):
-            assert time.monotonic() < until, self.log.decode()
-        return url
-
-    def _read(self) -> bool:
-        assert self.process.stderr is not None
-        ready, _, _ = select.select([self.process.stderr], [], [], 1)
-        piece = os.read(self.process.stderr.fileno(), 65536) if ready else b""
-        self.log += piece
-        return piece != b""
+            assert time.monotonic() < until, self.read_log()
+            select.select([], [], [], 0.05)
+        return _local(found[1])
 
     def read_log(self) -> str:
-        """All that it has logged; call it when the process has ended."""
-        while self._read():
-            pass
-        return self.log.decode()
+        """What it has logged."""
+        return self._log.read_text()
 
     def client(self, **options: Any) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=SECONDS, trust_env=False, **options)
@@ -103,8 +92,10 @@ class Server:
                 self.process.wait(15)
             except subprocess.TimeoutExpired:
                 self.kill()
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+
+
+def _local(url: str) -> str:
+    return url.replace("0.0.0.0", "127.0.0.1")
 
 
 def _is_there(url: str) -> bool:
@@ -112,7 +103,6 @@ def _is_there(url: str) -> bool:
     try:
         httpx.get(f"{url}/healthcheck", trust_env=False)
     except httpx.ConnectError:
-        select.select([], [], [], 0.05)
         return False
     return True
 
