@@ -50,17 +50,19 @@ async def frames(service: Service, run_id: str, after: int) -> AsyncGenerator[by
         while not service.stopping:
             bell.clear()
             piece = await service.log.read(run_id, after, PAGE)
-            if piece is not None and piece.items:
-                yield b"".join(sse.numbered(number, body) for number, body in piece.items)
-                after = piece.items[-1][0]
-                beat_at = time.monotonic()
+            items = piece.items if piece is not None else []
+            told = b"".join(sse.numbered(number, body) for number, body in items)
+            after = items[-1][0] if items else after
             end = end_of(run_id, piece, after)
-            if end is None and not (piece and piece.items) and time.monotonic() >= look_at + LOOK_SECONDS:
+            if end is None and not items and time.monotonic() >= look_at + LOOK_SECONDS:
                 look_at = time.monotonic()
                 end = await broken_off(service, run_id)
             if end is not None:
-                yield end.frame()
+                yield told + end.frame()
                 return
+            if told:
+                yield told
+                beat_at = time.monotonic()
             if piece is not None and piece.last > after:
                 continue
             if time.monotonic() >= beat_at + service.limits.heartbeat:

@@ -26,7 +26,7 @@ class Recording:
         self._log = log
         self._seconds = seconds
         self._next = 1
-        self._left = False
+        self.left = False
 
     @property
     def follows(self) -> bool:
@@ -39,7 +39,7 @@ class Recording:
 
     async def leave(self) -> None:
         """Stop the run where it is, for another server or worker to go on with."""
-        self._left = True
+        self.left = True
         leave = getattr(self.handle, "leave", self.handle.aclose)  # `leave` writes no end, so that a worker goes on
         await leave()
         await asyncio.wait([self.task])
@@ -68,7 +68,7 @@ class Recording:
     async def _keep(self, events: list[Event]) -> None:
         last = events[-1]
         ends = isinstance(last, OutputEvent) and last.parent_call_id is None
-        if self._left and ends:  # it is not over: somebody goes on with it
+        if self.left and ends:  # it is not over: somebody goes on with it
             events, ends = events[:-1], False
         if not events or (self.follows and self._next == 1 and events[0].run_id != self.run_id):
             return

@@ -211,6 +211,8 @@ class Service:
 
     def _ended(self, recording: Recording, task: asyncio.Task[Any]) -> None:
         self._recordings.pop(recording.run_id, None)
+        if task.cancelled() or task.exception() is not None or recording.left:
+            self.log.forget(recording.run_id)
         self.inbox.look()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("run %s broke off: %s", recording.run_id, error, extra={"run_id": recording.run_id})

@@ -24,15 +24,14 @@ class MemoryEventLog(EventLog):
         super().__init__()
         self._kept: dict[str, KeptEvents] = store.kept_events
 
-    async def append(self, batch: Batch) -> None:
+    async def _append(self, batch: Batch) -> None:
         kept = self._kept.setdefault(batch.run_id, KeptEvents())
         if kept.closed_at is None and len(kept.events) == batch.first - 1:
             kept.events += batch.events
             if batch.closes:
                 kept.closed_at = now()
-        self._rung_by(batch)
 
-    async def read(self, run_id: str, after: int, limit: int) -> Piece | None:
+    async def _read(self, run_id: str, after: int, limit: int) -> Piece | None:
         kept = self._kept.get(run_id)
         if kept is None:
             return None

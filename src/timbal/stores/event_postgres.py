@@ -82,13 +82,12 @@ class PostgresEventLog(EventLog):
         self._store = store
         self._ear: _Ear | None = None
 
-    async def append(self, batch: Batch) -> None:
+    async def _append(self, batch: Batch) -> None:
         closed_at = now() if batch.closes else None
         values = (batch.run_id, batch.first, batch.last, closed_at, joined(batch.events), batch.asks)
         await self._write(batch.run_id, Ask(_APPEND, values))
-        self._rung_by(batch)
 
-    async def read(self, run_id: str, after: int, limit: int) -> Piece | None:
+    async def _read(self, run_id: str, after: int, limit: int) -> Piece | None:
         def read(session: Session) -> Piece | None:
             # Events first: those that are seen are covered by the log that is read after them.
             rows, log = session.run([Ask(_EVENTS, (run_id, after, limit + 1)), Ask(_LOG, (run_id,))])

@@ -26,11 +26,10 @@ class SqliteEventLog(EventLog):
         self._store = store
         self._poller: asyncio.Task[None] | None = None
 
-    async def append(self, batch: Batch) -> None:
+    async def _append(self, batch: Batch) -> None:
         await wait(self._store._do(lambda db: _append(db, batch), writes=True))
-        self._rung_by(batch)
 
-    async def read(self, run_id: str, after: int, limit: int) -> Piece | None:
+    async def _read(self, run_id: str, after: int, limit: int) -> Piece | None:
         return await wait(self._store._do(lambda db: _read(db, run_id, after, limit), writes=False))
 
     async def drop(self, before: int) -> int:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: The name under which those listen who care for the inbox: questions opened and settled, of any run.
 INBOX = ""
+#: How many of a run's newest events are kept at hand while it is at work here.
+AT_HAND = 1000
 
 
 class Piece(NamedTuple):
@@ -45,19 +47,33 @@ class EventLog(ABC):
     """Keeps the events of runs beside the runs, in the same store; used from one event loop.
 
     Each run has one writer, the process that runs it, and any number of readers in any process. All methods raise
-    `StoreError` when the store can't do it.
+    `StoreError` when the store can't do it. What is kept of a run at work here is at hand too, for its readers here.
     """
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[asyncio.Event]] = {}
+        self._at_hand: dict[str, Piece] = {}
 
-    @abstractmethod
     async def append(self, batch: Batch) -> None:
         """Keep a batch, once, and wake who listens; the same batch again, or one to a closed log, changes nothing."""
+        await self._append(batch)
+        self._put_at_hand(batch)
+        self._ring(batch.run_id)
+        if batch.asks:
+            self._ring(INBOX)
 
-    @abstractmethod
     async def read(self, run_id: str, after: int, limit: int) -> Piece | None:
         """The first events after number `after`, `limit` at most; `None` where none of this run were ever kept."""
+        here = self._at_hand.get(run_id)
+        if here is None or after + 1 < here.first:
+            return await self._read(run_id, after, limit)
+        begin = after + 1 - here.first
+        return Piece(here.items[begin : begin + limit], 1, here.last, here.closed)
+
+    @abstractmethod
+    async def _append(self, batch: Batch) -> None: ...
+    @abstractmethod
+    async def _read(self, run_id: str, after: int, limit: int) -> Piece | None: ...
 
     @abstractmethod
     async def drop(self, before: int) -> int:
@@ -83,6 +99,8 @@ class EventLog(ABC):
             bells.discard(bell)
             if not bells:
                 del self._listeners[run_id]
+                if run_id in self._at_hand and self._at_hand[run_id].closed:
+                    del self._at_hand[run_id]
 
     async def aclose(self) -> None:
         """Let go of what it has of its own; the store stays open."""
@@ -102,10 +120,16 @@ class EventLog(ABC):
             for bell in bells:
                 bell.set()
 
-    def _rung_by(self, batch: Batch) -> None:
-        self._ring(batch.run_id)
-        if batch.asks:
-            self._ring(INBOX)
+    def _put_at_hand(self, batch: Batch) -> None:
+        """Until the run is over and nobody here listens any more."""
+        here = self._at_hand.pop(batch.run_id, None)
+        if not batch.closes or batch.run_id in self._listeners:
+            items = [*(here.items if here is not None else ()), *enumerate(batch.events, start=batch.first)][-AT_HAND:]
+            self._at_hand[batch.run_id] = Piece(items, items[0][0], batch.last, batch.closes)
+
+    def forget(self, run_id: str) -> None:
+        """The run is not at work here any more, and its log stays open."""
+        self._at_hand.pop(run_id, None)
 
 
 def cut(batches: Sequence[tuple[int, str]], after: int, limit: int) -> list[tuple[int, str]]:
