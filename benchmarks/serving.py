@@ -138,7 +138,9 @@ def main() -> None:
                 finally:
                     process.terminate()
                     process.wait()
-            print(f"{name:>16} {connections:>4} connections: {rate:7.0f} requests/s, p50 {median:.1f} ms, p95 {high:.1f} ms")
+            print(
+                f"{name:>16} {connections:>4} connections: {rate:7.0f} requests/s, p50 {median:.1f} ms, p95 {high:.1f} ms"
+            )
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-#: An event of a run.
-EVENT = _ref("Event")
+#: What a stream tells of a run: its events, and under names of their own how it ends.
+EVENT = {"anyOf": [_ref("Event"), _ref("StreamEnd"), _ref("Problem")]}
 _EVENTS = (StartEvent, DeltaEvent, ApprovalEvent, InteractionEvent, OutputEvent)
 
 
@@ -152,6 +152,7 @@ def components() -> dict[str, Schema]:
             "runs": {"type": "array", "items": _ref("Run")},
         }
     )
+    found["StreamEnd"] = _object({"run_id": _ID, "first": _or_null({"type": "integer"})}, optional=("first",))
     found["Runs"] = _page("Run")
     found["PendingItems"] = _page("PendingItem")
     found["Answered"] = _object({"receipts": {"type": "array", "items": _ref("Receipt")}, "next_run_id": _or_null(_ID)})

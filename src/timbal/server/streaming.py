@@ -36,12 +36,14 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         writing = asyncio.ensure_future(self._write(send))
         leaving = asyncio.ensure_future(_left(receive))
+        leaving.add_done_callback(lambda _: writing.cancel())
         try:
-            await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((writing,))
         finally:
-            for task in (writing, leaving):
-                task.cancel()
-            await asyncio.gather(writing, leaving, return_exceptions=True)
+            leaving.cancel()
+            writing.cancel()
+        if not writing.cancelled() and (error := writing.exception()) is not None:
+            raise error
 
     async def _write(self, send: Send) -> None:
         try:
