@@ -54,8 +54,8 @@ class Connection:
 
     async def post(self, path: str, body: dict) -> bytes:
         data = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-        self._writer.write(head.encode() + data)
+        headers = f"Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        self._writer.write(f"POST {path} HTTP/1.1\r\n{headers}".encode() + data)
         answer = await self._reader.readuntil(b"\r\n\r\n")
         assert b" 200 " in answer.split(b"\r\n")[0], answer
         body_read = b""
@@ -139,7 +139,8 @@ def main() -> None:
                     process.terminate()
                     process.wait()
             print(
-                f"{name:>16} {connections:>4} connections: {rate:7.0f} requests/s, p50 {median:.1f} ms, p95 {high:.1f} ms"
+                f"{name:>16} {connections:>4} connections: {rate:7.0f} requests/s,"
+                f" p50 {median:.1f} ms, p95 {high:.1f} ms"
             )
 
 

@@ -67,13 +67,15 @@ class Recording:
 
     async def _keep(self, events: list[Event]) -> None:
         last = events[-1]
-        ends = isinstance(last, OutputEvent) and last.parent_call_id is None
-        if self.left and ends:  # it is not over: somebody goes on with it
-            events, ends = events[:-1], False
+        end = last if isinstance(last, OutputEvent) and last.parent_call_id is None else None
+        if self.left and end is not None and end.status.reason == "interrupted":  # somebody goes on with it
+            events, end = events[:-1], None
         if not events or (self.follows and self._next == 1 and events[0].run_id != self.run_id):
             return
         asks = any(event.type in ("INTERACTION", "APPROVAL") for event in events)
-        batch = Batch(self.run_id, self._next, [as_json(event) for event in events], ends, asks or ends)
+        batch = Batch(
+            self.run_id, self._next, [as_json(event) for event in events], end is not None, asks or end is not None
+        )
         await self._log.append(batch)
         self._next = batch.last + 1
 
