@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .errors import StoreError
@@ -31,6 +31,7 @@ class Worker:
     `runnables` are those whose executions it goes on with, in `store`; `concurrency` at a time. It looks every
     `poll_seconds`. An execution whose runs end `max_attempts` times in a row without giving their lease back (their
     process died) is parked. One that this code does not match (contract 4, 7) is left to others and costs no attempt.
+    `perform` runs a handle to its end, where more is to be done with it than that.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class Worker:
         concurrency: int = 16,
         poll_seconds: float = 1.0,
         max_attempts: int = MAX_ATTEMPTS,
+        perform: Callable[[RunHandle], Awaitable[OutputEvent]] = RunHandle.collect,
     ) -> None:
         self._runnables = {runnable.name: runnable for runnable in runnables}
         self._store = store
         self._concurrency = concurrency
         self._poll_seconds = poll_seconds
         self._max_attempts = max_attempts
+        self._perform = perform
         self._busy: dict[str, tuple[RunHandle, asyncio.Task[None]]] = {}
         #: What came to nothing here: when it may be tried again, and how long the pause was.
         self._shunned: dict[str, tuple[float, float]] = {}
@@ -108,7 +111,7 @@ class Worker:
 
     async def _go_on(self, due: Due, handle: RunHandle) -> None:
         try:
-            output = await handle.collect()
+            output = await self._perform(handle)
         except Exception as error:
             log.warning("run %s could not be gone on with: %s", due.run_id, error)
             self._shun(due)

@@ -224,6 +224,71 @@ def worker(
     _finish(lambda: working.work(target, store, concurrency, attempts, grace))
 
 
+@app.command(cls=QuickCommand)
+def serve(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TARGET", help="app.py::agent; app.py serves all in it. Else what TIMBAL_RUNNABLE says."
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[str, typer.Option("--port", help="The port to listen at; 0 takes a free one.")] = "4444",
+    store: Store = None,
+    workers: Annotated[str, typer.Option("--workers", metavar="N", help="How many processes serve.")] = "1",
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option("--allow-origin", metavar="URL", help="A site whose pages may call. May be given again."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A name that this server answers for. May be given again."),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="TEXT", help="What callers send as Bearer token. Else TIMBAL_TOKEN."),
+    ] = None,
+    jwt_key: Annotated[
+        str | None,
+        typer.Option("--jwt-key", metavar="KEY", help="A secret or a PEM, or @file: JWTs signed with it are believed."),
+    ] = None,
+    jwt_audience: Annotated[str | None, typer.Option("--jwt-audience", help="The aud that JWTs must have.")] = None,
+    jwt_issuer: Annotated[str | None, typer.Option("--jwt-issuer", help="The iss that JWTs must have.")] = None,
+    jwt_leeway: Annotated[
+        str, typer.Option("--jwt-leeway", metavar="SECONDS", help="By how much clocks may differ.")
+    ] = "30",
+    grace: Annotated[
+        str, typer.Option("--grace", metavar="SECONDS", help="How long running calls may go on when it stops.")
+    ] = "10",
+    logs: Annotated[str, typer.Option("--logs", metavar="text|json", help="The form of the log, on stderr.")] = "text",
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen where others can reach it, without credentials.")
+    ] = False,
+) -> None:
+    """Serve agents and tools over HTTP."""
+    from . import serving
+
+    def work() -> int:
+        what = serving.Serving(
+            serving.target_of(target),
+            host,
+            serving.number("--port", port, 0, 65535),
+            store,
+            serving.number("--workers", workers, 1, 64),
+            allow_host or [],
+            allow_origin or [],
+            jwt_audience,
+            jwt_issuer,
+            serving.number("--jwt-leeway", jwt_leeway, 0, 3600),
+            insecure,
+            serving.one_of("--logs", logs, ("text", "json")),
+            serving.number("--grace", grace, 0, 3600),
+        )
+        return serving.serve(what, token, jwt_key)
+
+    _finish(work)
+
+
 @app.command()
 def demo(
     answer: Annotated[

@@ -56,17 +56,14 @@ def load(target: Target) -> Runnable:
 
 
 def load_all(target: Target) -> list[Runnable]:
-    """Import it, and give the runnable that is named, or all that are there; raises `CliError`."""
-    module = _import(target)
-    if target.name is not None:
-        return [_pick(target, module)]
-    found = {id(runnable): runnable for _, runnable in _runnables(module)}
+    """Import it, and give all runnables at its top level; raises `CliError`."""
+    found = list({id(value): value for _, value in _runnables(_import(target))}.values())
     if not found:
         raise CliError(f"{target.place} has no runnable (an Agent or a Tool)", hint="Give it one at the top level.")
-    names = [runnable.name for runnable in found.values()]
+    names = [runnable.name for runnable in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise CliError(f"{target.place} has two runnables named {twice!r}", hint="Give one another name=.")
-    return list(found.values())
+    return found
 
 
 def _import(target: Target) -> ModuleType:

@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 from .errors import CliError
-from .locate import Target, load_all
+from .locate import Target, load, load_all
 from .places import give_store, has_own_store, is_kept
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def work(target: str, store: str | None, concurrency: str, attempts: str, grace:
 
     place = Target(target)
     with redirect_stdout(sys.stderr):
-        runnables = load_all(place)
+        runnables = load_all(place) if place.name is None else [load(place)]
     stores = {id(kept): kept for kept in (give_store(runnable, store) for runnable in runnables)}
     if len(stores) > 1:
         names = ", ".join(runnable.name for runnable in runnables if has_own_store(runnable))

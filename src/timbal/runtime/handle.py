@@ -19,7 +19,7 @@ from .run import Run, Stopped, new_id
 from .stream import EventStream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..runnables.base import Runnable
     from .frame import Frame
@@ -41,6 +41,16 @@ class Given(NamedTuple):
 NOTHING = Given()
 
 
+class Accepted(NamedTuple):
+    """What a call came to: `run_id` is the run whose output it gives, its own or one that it follows.
+
+    `receipts`: what became of the ids of its resume.
+    """
+
+    run_id: str
+    receipts: Sequence[Mapping[str, Any]]
+
+
 class RunHandle:
     """A run: iterate it for its events, or await it for its output. It begins with the first of these.
 
@@ -56,6 +66,7 @@ class RunHandle:
     _output: OutputEvent | None = None
     _paused = False
     _claimed: tuple[Scope, Recalled | Held] | None = None
+    _accepted: Accepted | None = None
 
     def __init__(self, runnable: Runnable, arguments: dict[str, Any], given: Given = NOTHING) -> None:
         self._runnable = runnable
@@ -99,6 +110,18 @@ class RunHandle:
             self._start()
         return await self._stream.drain() if self._outer is None else await self._collect_nested()
 
+    async def accepted(self) -> Accepted | None:
+        """Wait until the call has come to a run, which may then last; `None` when it was refused: the output says why.
+
+        Raises as `collect` does.
+        """
+        if self._task is None:
+            self._start()
+        await self._stream.until(lambda: self._accepted is not None or self._run is not None)
+        if self._accepted is None and self._run is not None:
+            self._accepted = Accepted(self._run.id, ())
+        return self._accepted
+
     async def cancel(self, reason: str | None = None) -> None:
         """End the execution for good, `cancelled / cancelled`."""
         await self._end(Stopped(reason, final=True))
@@ -139,8 +162,15 @@ class RunHandle:
     def begun(self, run: Run) -> None:
         """The run has its lease; a stop that came before takes effect now: nothing is cancelled, since nothing runs."""
         self._run = run
+        self._stream.look()
         if self._stop is not None:
             run.stop_with(self._stop)
+
+    def accept(self, run_id: str, receipts: Sequence[Mapping[str, Any]] = ()) -> None:
+        """The call has come to this run; the first one counts."""
+        if self._accepted is None:
+            self._accepted = Accepted(run_id, receipts)
+            self._stream.look()
 
     async def _end(self, why: Stopped) -> None:
         if self._stream.closed:

@@ -119,6 +119,7 @@ class Resumption:
 
     async def _in_turn(self, stored: Stored, lease: Lease | None, row: RunRow) -> OutputEvent:
         """Our answers are committed and another run is at work: wait for the lease, and see what is left to do."""
+        self.handle.accept(self.run_id, self.receipts)
         while True:
             if lease is None:
                 lease = await wait(self.store.acquire(stored.ref, row))
@@ -141,6 +142,8 @@ class Resumption:
     async def follow(self, stored: Stored, *, again: bool) -> OutputEvent:
         """Nothing new came: wait for the run at work, or continue where none is. `again`: failed ones, too."""
         waited = False
+        if stored.held:
+            self.handle.accept(stored.newest_run_id, self.receipts)
         while stored.held:
             waited = True
             await wait(self.store.wait(stored.ref))
@@ -169,6 +172,7 @@ class Resumption:
         if opened.parent_run_id is not None and runnable.kind == "Agent":
             records = await wait(self.store.history(opened.parent_run_id))
             run.history = conversation(records)
+        self.handle.accept(row.run_id, self.receipts)
         run.note(Resumed(row.run_id, row.parent_run_id, row.at))
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
         frame.t0 = row.at
@@ -222,6 +226,7 @@ class Resumption:
         if (audit := audit_of(ledger, ROOT)) is not None:
             metadata["approval"] = audit
         position = ledger.runs.index(ended.run_id) if ended.run_id in ledger.runs else 0
+        self.handle.accept(ended.run_id, self.receipts)
         event = OutputEvent._of(
             {
                 "type": "OUTPUT",

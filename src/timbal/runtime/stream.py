@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
 from typing import NamedTuple
@@ -39,21 +40,32 @@ class EventStream(deque[Event]):
 
     async def next(self) -> Event:
         """The next event; raises `StopAsyncIteration` after the last, or the error that broke the run off."""
-        while not self:
+        await self.until(self.__len__)
+        if not self:
+            raise StopAsyncIteration
+        return self.popleft()
+
+    async def until(self, ready: Callable[[], object]) -> None:
+        """Wait until that is so, or nothing comes any more; raises the error that broke the run off."""
+        while not ready():
             if self.closed:
                 if self.error is not None:
                     raise self.error
-                raise StopAsyncIteration
+                return
             loop = asyncio.get_running_loop()
             waiter = _Waiter(loop, get_ident(), loop.create_future())
             self._waiters = (*self._waiters, waiter)
-            if self or self.closed:  # it came meanwhile, from another thread
+            if ready() or self.closed:  # it came meanwhile, from another thread
                 continue
             try:
                 await waiter.future
             finally:
                 self._waiters = tuple(other for other in self._waiters if other is not waiter)
-        return self.popleft()
+
+    def look(self) -> None:
+        """Something has changed that one may wait for with `until`."""
+        if self._waiters:
+            self._wake()
 
     async def drain(self) -> OutputEvent:
         """Wait for the end; gives the root OUTPUT."""

@@ -273,6 +273,13 @@ class BaseStore(ABC):
         facts = decode_all(stored.records)
         return RunRecord(next(i for i in infos if i.run_id == run_id), infos, facts)
 
+    async def runs_of(self, run_id: str) -> list[RunInfo]:
+        """The runs of the execution that this one belongs to, by when they began; raises `RunNotFound`."""
+        infos = await wait(self._runs_of(run_id))
+        if not infos:
+            raise await self._absence(run_id)
+        return infos
+
     async def messages(self, run_id: str) -> list[Message]:
         """The conversation up to this run's execution, as a model would read it; raises `RunNotFound`."""
         from ..core.transcript import conversation

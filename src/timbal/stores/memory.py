@@ -31,6 +31,8 @@ class MemoryStore(BaseStore):
         self._finished: dict[str, int] = {}
         self._finished_bytes = 0
         self._newest_dropped = ""
+        #: What runs of a server have told, by run id (see `event_memory`).
+        self.kept_events: dict[str, Any] = {}
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
@@ -189,6 +191,7 @@ class MemoryStore(BaseStore):
     def _forget(self, execution: _Execution) -> None:
         for run in execution.runs:
             self._by_run.pop(run.run_id, None)
+            self.kept_events.pop(run.run_id, None)
         for question in execution.questions.values():
             (self._open if question.settled is None else self._settled).pop(question.number, None)
 

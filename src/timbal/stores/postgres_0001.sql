@@ -74,3 +74,20 @@ CREATE INDEX open_questions_by_label ON questions USING gin (labels jsonb_path_o
     WHERE settled IS NULL AND labels IS NOT NULL;
 CREATE INDEX questions_due ON questions (due_at) WHERE settled IS NULL AND due_at IS NOT NULL;
 CREATE INDEX settled_questions ON questions (settled_at, n) WHERE settled IS NOT NULL;
+
+-- What runs of a server have told (see `events.py`); other runs have no rows here.
+CREATE TABLE event_logs (
+    run         text COLLATE "C" PRIMARY KEY,
+    last        bigint NOT NULL,        -- the number of the newest event
+    closed_at   bigint,                 -- NULL: more may come
+    dropped     boolean NOT NULL DEFAULT false
+);
+
+CREATE INDEX event_logs_closed ON event_logs (closed_at) WHERE NOT dropped;
+
+CREATE TABLE events (
+    run         text COLLATE "C" NOT NULL,
+    first       bigint NOT NULL,        -- the number of the first event of the batch
+    body        text NOT NULL,          -- one event in JSON per line
+    PRIMARY KEY (run, first)
+);

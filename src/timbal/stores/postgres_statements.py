@@ -234,6 +234,8 @@ ERASE = Statement(
         WHERE run = (SELECT execution FROM runs WHERE id = $1) RETURNING run, erased_at
     ), fact AS (DELETE FROM facts USING erased WHERE execution = erased.run
     ), question AS (DELETE FROM questions USING erased WHERE execution = erased.run
+    ), told AS (DELETE FROM events USING erased, runs WHERE events.run = runs.id AND runs.execution = erased.run
+    ), log AS (DELETE FROM event_logs USING erased, runs WHERE event_logs.run = runs.id AND runs.execution = erased.run
     ), runs_of AS (
         UPDATE runs SET state = 'erased', reason = NULL, labels = NULL, t1 = erased.erased_at
         FROM erased WHERE execution = erased.run

@@ -51,3 +51,20 @@ CREATE TABLE questions (
 CREATE INDEX open_questions ON questions (asked_at, id, name) WHERE settled IS NULL;
 CREATE INDEX questions_due ON questions (due_at) WHERE settled IS NULL AND due_at IS NOT NULL;
 CREATE INDEX settled_questions ON questions (json_extract(settled, '$[0][3]'), id) WHERE settled IS NOT NULL;
+
+-- What runs of a server have told (see `events.py`); other runs have no rows here.
+CREATE TABLE event_logs (
+    run         TEXT PRIMARY KEY,
+    last        INTEGER NOT NULL,       -- the number of the newest event
+    closed_at   INTEGER,                -- NULL: more may come
+    dropped     INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE INDEX event_logs_closed ON event_logs (closed_at) WHERE NOT dropped;
+
+CREATE TABLE events (
+    run         TEXT NOT NULL,
+    first       INTEGER NOT NULL,       -- the number of the first event of the batch
+    body        TEXT NOT NULL,          -- one event in JSON per line
+    PRIMARY KEY (run, first)
+) WITHOUT ROWID;

@@ -440,6 +440,8 @@ class _Desk:
         base = row[0] << SHIFT
         for table in ("facts", "questions"):
             db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (base, base + TOP))
+        for table in ("events", "event_logs"):
+            db.execute(f"DELETE FROM {table} WHERE run IN (SELECT id FROM runs WHERE execution = ?)", row)
         db.execute(
             "UPDATE executions SET labels = NULL, holder = NULL, lease_until = NULL, stop = NULL, fence = fence + 1"
             " WHERE id = ?",

@@ -1,0 +1,148 @@
+"""Pause and resume over `/stream`, beside a bare Starlette application that only streams eight canned events.
+
+Run it with: python benchmarks/serving.py [sqlite|memory]. The server has one core, the clients have the others.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from statistics import quantiles
+
+SECONDS = 4.0
+
+BARE = """
+from starlette.applications import Starlette
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+EVENT = b'id: 1\\ndata: {"type": "DELTA", "run_id": "%s", "item": {"text_delta": "%s"}}\\n\\n' % (b"0" * 32, b"x" * 200)
+
+async def stream(request):
+    await request.body()
+    async def events():
+        for _ in range(8):
+            yield EVENT
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+app = Starlette(routes=[Route("/stream", stream, methods=["POST"])])
+"""
+
+OURS = """
+from timbal import Tool, suspend
+from timbal.server import create_app
+
+def pay(amount: int) -> bool:
+    return suspend({"amount": amount}, kind="pay", response_type=bool)
+
+app = create_app(Tool(pay, blocking=False), store=STORE)
+"""
+
+
+class Connection:
+    """One connection that stays open, as a browser's does."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def open(self) -> None:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+
+    async def post(self, path: str, body: dict) -> bytes:
+        data = json.dumps(body).encode()
+        headers = f"Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        self._writer.write(f"POST {path} HTTP/1.1\r\n{headers}".encode() + data)
+        answer = await self._reader.readuntil(b"\r\n\r\n")
+        assert b" 200 " in answer.split(b"\r\n")[0], answer
+        body_read = b""
+        while size := int(await self._reader.readline(), 16):
+            body_read += (await self._reader.readexactly(size + 2))[:-2]
+        await self._reader.readline()
+        return body_read
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+async def bare(connection: Connection) -> int:
+    await connection.post("/stream", {"amount": 1})
+    return 1
+
+
+async def pause_and_resume(connection: Connection) -> int:
+    told = await connection.post("/stream", {"amount": 1})
+    output = json.loads(told.rpartition(b"\n\nevent: end")[0].rpartition(b"data: ")[2])
+    resume = {"parent_id": output["run_id"], "resume": {output["output"]["interaction_id"]: True}}
+    told = await connection.post("/stream", resume)
+    assert b'"code":"success"' in told, told
+    return 2
+
+
+async def load(port: int, work, connections: int) -> tuple[float, float, float]:
+    """Requests per second, and the median and 95th percentile of one piece of work in milliseconds."""
+    times: list[float] = []
+    done = 0
+    until = time.perf_counter() + SECONDS
+
+    async def client() -> None:
+        nonlocal done
+        connection = Connection(port)
+        await connection.open()
+        while (since := time.perf_counter()) < until:
+            count = await work(connection)
+            done += count
+            times.append((time.perf_counter() - since) * 1000)
+        connection.close()
+
+    since = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(connections)))
+    took = time.perf_counter() - since
+    cut = quantiles(times, n=100)
+    return done / took, cut[49], cut[94]
+
+
+def serve(folder: str, source: str) -> tuple[subprocess.Popen, int]:
+    with open(f"{folder}/served.py", "w") as file:
+        file.write(source)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["--app-dir", folder, "--port", str(port), "--no-access-log", "--log-level", "warning", "served:app"]
+    process = subprocess.Popen([sys.executable, "-m", "uvicorn", *words], cwd=folder)
+    os.sched_setaffinity(process.pid, {0})
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    return process, port
+
+
+def main() -> None:
+    kind = sys.argv[1] if len(sys.argv) > 1 else "sqlite"
+    if (count := os.cpu_count() or 1) > 1:
+        os.sched_setaffinity(0, set(range(1, count)))
+    for name, source, work in (("bare Starlette", BARE, bare), (f"timbal, {kind}", OURS, pause_and_resume)):
+        for connections in (16, 256):
+            with tempfile.TemporaryDirectory() as folder:
+                store = "memory://" if kind == "memory" else f"sqlite:///{folder}/runs.db"
+                process, port = serve(folder, source.replace("STORE", repr(store)))
+                try:
+                    asyncio.run(load(port, work, 4))
+                    rate, median, high = asyncio.run(load(port, work, connections))
+                finally:
+                    process.terminate()
+                    process.wait()
+            print(
+                f"{name:>16} {connections:>4} connections: {rate:7.0f} requests/s,"
+                f" p50 {median:.1f} ms, p95 {high:.1f} ms"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""The inbox: what waits for a person, live, and the door where answers come in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from ..core.answers import receipt
+from ..core.codec import decode_all
+from ..core.ledger import Ledger, Question
+from ..errors import ResumeRejected, RunNotFound
+from ..stores.base import PendingItem, SettledItem
+from ..stores.waiting import wait
+from ..types.value import fields_of
+from . import sse
+from .access import is_admin
+from .bodies import read_object
+from .endpoints import Call, json_response
+from .items import audience_of, pending_json, pending_of, settled_news, settled_of
+from .problems import Problem, answer_errors, rejected
+from .run_routes import info_json
+from .service import SUBJECT
+from .streaming import EventStream
+
+if TYPE_CHECKING:
+    from ..types.events import ApprovalEvent, InteractionEvent
+
+#: The most items of one part of a snapshot.
+PART = 200
+
+
+def _visible(call: Call, labels: dict[str, str], event: InteractionEvent | ApprovalEvent) -> bool:
+    """Whether an item is one for whoever asks: their own run's, or one that they may answer."""
+    by = call.by
+    if by is None or is_admin(by) or labels.get(SUBJECT) == by.sub:
+        return True
+    return "answer" in by.roles and by.matches(audience_of(event))
+
+
+async def listing(call: Call) -> Response:
+    """`GET /pending`; a page holds fewer items than its limit where some are for others only."""
+    query = call.request.query_params
+    labels = {**call.labels(), **_own(call)}
+    try:
+        page = await call.service.store.pending(query.get("runnable"), query.get("kind"), labels, **call.page())
+    except ValueError as error:
+        raise Problem(422, str(error), errors=[{"pointer": "/after", "message": "this is no position"}]) from None
+    items = [pending_json(item) for item in page.items if _visible(call, item.labels, item.event)]
+    return json_response({"items": items, "next": page.next})
+
+
+def _own(call: Call) -> dict[str, str]:
+    """Those who may not answer for others see the items of their own runs."""
+    by = call.by
+    return {} if by is None or {"answer", "admin"} & set(by.roles) else {SUBJECT: by.sub}
+
+
+async def live(call: Call) -> Response:
+    """`GET /pending/stream`: a snapshot in parts, then what is opened and settled."""
+    return EventStream(_news(call), call.service.limits.slow_reader)
+
+
+async def _news(call: Call) -> AsyncGenerator[bytes, None]:
+    service, query = call.service, call.request.query_params
+    runnable, kind, labels = query.get("runnable"), query.get("kind"), {**call.labels(), **_own(call)}
+
+    def wanted(item: PendingItem | SettledItem) -> bool:
+        return (
+            (runnable is None or item.runnable == runnable)
+            and (kind is None or item.kind == kind)
+            and labels.items() <= item.labels.items()
+            and _visible(call, item.labels, item.event)
+        )
+
+    shown: set[tuple[str, str]] = set()
+    with service.inbox.listen() as queue:
+        await service.inbox.ready()
+        after = None
+        while True:
+            page = await service.store.pending(runnable, kind, labels, after=after, limit=PART)
+            items = [item for item in page.items if wanted(item)]
+            shown.update((item.run_id, item.id) for item in items)
+            part = {"items": [pending_json(item) for item in items], "complete": page.next is None}
+            yield _frame("snapshot", part)
+            if (after := page.next) is None:
+                break
+        while not service.stopping:
+            item: PendingItem | SettledItem | None = None
+            with suppress(TimeoutError):
+                item = await asyncio.wait_for(queue.get(), service.limits.heartbeat)
+            if item is None:
+                yield sse.HEARTBEAT
+            elif isinstance(item, SettledItem):
+                if wanted(item):
+                    shown.discard((item.run_id, item.id))
+                    yield _frame("settled", settled_news(item))
+            elif wanted(item) and (item.run_id, item.id) not in shown:
+                shown.add((item.run_id, item.id))
+                yield _frame("opened", pending_json(item))
+
+
+def _frame(name: str, content: Any) -> bytes:
+    return sse.named(name, to_json(content, fallback=fields_of).decode())
+
+
+async def _find(call: Call) -> tuple[Ledger, Question]:
+    """The item that the address names; raises `Problem`."""
+    run_id, id = call.request.path_params["run_id"], call.request.path_params["id"]
+    stored = await wait(call.service.store.load(run_id))
+    ledger = Ledger.of(decode_all(stored.records)) if stored is not None else Ledger()
+    question = ledger.questions.get(id)
+    if question is None:
+        raise Problem(404, f"run {run_id} has asked no {id}")
+    labels = ledger.root.labels or {}
+    by = call.by
+    if by is not None and not _visible(call, labels, pending_of(ledger, question)["event"]):
+        if "answer" not in by.roles:
+            raise Problem(404, f"run {run_id} has asked no {id}")
+        raise Problem(403, f"{id} is not for {by.sub}: its audience is another")
+    return ledger, question
+
+
+async def item(call: Call) -> Response:
+    """`GET /pending/{run_id}/{id}`: one item with its record, settled ones too."""
+    ledger, question = await _find(call)
+    _, runs = await call.service.info(ledger.root.run_id)
+    state = "pending" if question.settled is None else question.settled.state
+    told = {"state": state, "settled": settled_of(question), "runs": [info_json(info) for info in runs]}
+    return json_response({**pending_of(ledger, question), **told})
+
+
+async def answer(call: Call) -> Response:
+    """`POST /pending/{run_id}/{id}`: settle it; the run goes on in the background."""
+    service = call.service
+    ledger, question = await _find(call)
+    body = await read_object(call.request, service.limits.body)
+    if body.keys() != {"value"}:
+        message = (
+            "the body is {value}: the answer" if "value" not in body else "the body holds the value and nothing else"
+        )
+        raise Problem(422, message, errors=[{"pointer": "/value", "message": message}])
+    run_id, id = ledger.root.run_id, question.asked.id
+    runnable = service.runnables.get(ledger.root.name)
+    if runnable is None:
+        return await _leave_to_others(call, run_id, id, body["value"])
+    try:
+        recording = await service.resume(runnable, run_id, {id: body["value"]}, call.by)
+    except Problem as problem:
+        raise _of_answer(problem) from None
+    ledger, question = await _find(call)
+    settled = question.settled
+    ours = settled is not None and settled.run_id == recording.run_id
+    told = receipt(question, "accepted" if ours else "already_settled", True)
+    return _accepted([told], recording.gives)
+
+
+async def _leave_to_others(call: Call, run_id: str, id: str, value: Any) -> Response:
+    """Settle the answer to a run whose runnable is not here; a server that has it goes on."""
+    try:
+        receipts = await call.service.store.answer(run_id, {id: value}, by=call.by)
+    except RunNotFound as error:
+        raise Problem(404, str(error)) from None
+    except ResumeRejected as refused:
+        raise rejected(str(refused), refused.receipts, "/value") from None
+    await call.service.log.announce()
+    return _accepted(receipts, None)
+
+
+def _accepted(receipts: list[dict[str, Any]], next_run_id: str | None) -> Response:
+    headers = {"X-Run-Id": next_run_id, "Location": f"../../runs/{next_run_id}"} if next_run_id else {}
+    return json_response({"receipts": receipts, "next_run_id": next_run_id}, 202, headers)
+
+
+def _of_answer(problem: Problem) -> Problem:
+    """The same problem with pointers into `{value}`."""
+    if problem.receipts is not None:
+        problem.errors = answer_errors(problem.receipts, "/value")
+    return problem
