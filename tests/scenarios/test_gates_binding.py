@@ -5,12 +5,13 @@ from copy import deepcopy
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, Field
 
 from tests.scenarios.conftest import World
 from tests.scenarios.gate_tools import Till, decide, gate_of
 from tests.scenarios.tools import listen, script, stands, tool_of, turn, use
 from timbal import Agent, suspend
+from timbal.testing import TestModel
 
 
 class Line(BaseModel):
@@ -222,6 +223,29 @@ async def test_s29_an_input_that_is_another_one_each_time_it_is_validated_is_not
     out = await tool_of(handler, requires_approval=True, store=world.cold())(amount=1)
     assert stands(out) == ("error", "invalid_input")
     assert "amount" in (out.status.message or "")
+
+
+@pytest.mark.parametrize("policy", [True, lambda: False], ids=["asks", "needs nothing"])
+@pytest.mark.parametrize("inside", [False, True], ids=["direct", "in an agent"])
+async def test_an_input_whose_json_is_not_valid_input_is_refused_and_ends_nothing_else(
+    world: World, policy: Any, inside: bool
+) -> None:
+    class Order(BaseModel):
+        amount: int = Field(alias="howMuch")
+
+    def pay(order: Order) -> str:
+        raise AssertionError("it ran")
+
+    tool = tool_of(pay, requires_approval=policy, store=world.cold())
+    given: dict[str, Any] = {"order": {"howMuch": 5}}
+    if not inside:
+        out = await tool(**given)
+        assert stands(out) == ("error", "invalid_input")
+        assert "order.howMuch" in (out.status.message or "")
+        return
+    model = TestModel([turn(use("pay", **given)), "I can't."])
+    out = await Agent("clerk", model, [tool], store=world.cold())(prompt="pay")
+    assert stands(out) == ("success", "end_turn")
 
 
 async def test_s20_the_input_that_is_given_with_a_decision_must_be_the_stored_one(world: World) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.scenarios.conftest import World
 from tests.scenarios.gate_tools import Till, decide, gate_of
 from tests.scenarios.tools import listen, stands, tool_of, turn, use
 from timbal import Agent
+from timbal.errors import ResumeRejected, RunFailed
 from timbal.ports import ModelRequest, Reply
 from timbal.testing import TestModel
 from timbal.types.content import TextContent
@@ -207,6 +209,64 @@ async def test_s32_the_placeholder_that_was_shown_never_becomes_a_value(world: W
     done = await decide(till.tool, paused, {"approved": True, "override_input": {"amount": 1}})
     assert done.input["to"] == "[redacted]"
     assert till.paid == [(1, "grace")]
+
+
+WRONG_EDITS: dict[str, Any] = {
+    "of another type": {"approved": True, "override_input": {"pin": [PIN]}},
+    "that is no dict": {"approved": True, "override_input": CARD},
+    "with the hidden number": {"approved": True, "override_input": {"amount": f"{PIN}"}},
+    "that is no decision": f"yes {PIN}",
+}
+
+
+@pytest.mark.parametrize("case", WRONG_EDITS)
+@pytest.mark.parametrize("gate", ["keys", "a redactor"])
+async def test_s32_a_decision_that_is_refused_does_not_say_what_is_hidden(world: World, case: str, gate: str) -> None:
+    def fresh() -> Any:
+        return tool_of(charge, **GATES[gate], store=world.cold())
+
+    paused = await fresh()(**GIVEN)
+    id = gate_of(paused).id
+    refused = await fresh()(parent_id=paused.run_id, resume={id: WRONG_EDITS[case]})
+    assert stands(refused) == ("error", "resume_rejected")
+    check_clean(refused)
+    with pytest.raises(ResumeRejected) as at_the_door:
+        await world.cold().answer(paused.run_id, {id: WRONG_EDITS[case]})
+    check_clean(at_the_door.value, at_the_door.value.receipts)
+
+
+@pytest.mark.parametrize("gate", ["keys", "a redactor"])
+async def test_s32_the_past_of_the_inbox_shows_an_edit_as_the_gate_does(world: World, gate: str) -> None:
+    tool = tool_of(charge, **GATES[gate], store=world.cold())
+    paused = await tool(**GIVEN)
+    edit = {"approved": True, "override_input": {"card": CARD + "1"}}
+    await world.cold().answer(paused.run_id, {gate_of(paused).id: edit})
+    (item,) = (await world.cold().settled()).items
+    assert item.value == {"approved": True, "override_input": {"card": "[redacted]"}}
+    check_clean(item)
+
+
+async def test_s32_what_raise_for_status_raises_is_as_clean_as_the_event(world: World) -> None:
+    def fails_with(text: str) -> Any:
+        def pay(card: str) -> str:
+            raise ConnectionError(text.format(card=card)) from ValueError(card)
+
+        return tool_of(pay, requires_approval=False, approval_redact_keys=["card"], store=world.cold())
+
+    with pytest.raises(RunFailed, match="the bank refuses") as raised:
+        (await fails_with("the bank refuses {card}")(card=CARD)).raise_for_status()
+    check_clean("".join(traceback.format_exception(raised.value)))
+    with pytest.raises(RunFailed, match="the bank is closed") as raised:
+        (await fails_with("the bank is closed")(card=CARD)).raise_for_status()
+    check_clean("".join(traceback.format_exception(raised.value)))
+
+
+async def test_s32_code_that_hides_less_meanwhile_still_hides_what_was_hidden_when_it_was_asked(world: World) -> None:
+    paused = await tool_of(charge, **GATES["both"], store=world.cold())(**GIVEN)
+    bare = tool_of(charge, requires_approval=True, store=world.cold())
+    events, failed = await listen(bare(parent_id=paused.run_id, resume={gate_of(paused).id: True}))
+    assert stands(failed) == ("error", None)
+    check_clean(*events, await bare(parent_id=paused.run_id, resume={}))
 
 
 async def test_s32_the_store_keeps_the_real_input(world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ..types.approval import Principal, is_cancel
 from ..types.json_value import json_value
 from .facts import Gated, Settled
-from .gates import SchemaCheck, decision_of, is_late, public_decision
+from .gates import SchemaCheck, decision_of, is_late, public_decision, public_problems
 from .ledger import Ledger, Question
 
 ReceiptState = Literal[
@@ -145,7 +145,8 @@ def _value_of(given: Any, question: Question, check: SchemaCheck) -> tuple[Any, 
     asked = question.asked
     try:
         if isinstance(asked, Gated):
-            return decision_of(given, asked, check)
+            value, problems = decision_of(given, asked, check)
+            return value, public_problems(asked, value, problems)
         value = json_value(given, "answer")
     except TypeError as error:
         return None, [("", str(error))]

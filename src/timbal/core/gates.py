@@ -10,7 +10,7 @@ from ..types.json_value import json_value
 from .facts import Gated, Passed, Settled
 from .ids import GATE, child, digest
 from .ledger import Ledger
-from .redaction import REDACTED, hide_all, hide_keys, holds_placeholder, secrets
+from .redaction import REDACTED, hide_all, hide_keys, holds_placeholder, scrub, secrets
 
 #: `[(JSON pointer, message), ...]`
 Problems: TypeAlias = list[tuple[str, str]]
@@ -238,6 +238,16 @@ def public_edit(gate: Gated, edit: dict[str, Any]) -> dict[str, Any]:
         return hide_all(edit)
     hidden: dict[str, Any] = hide_keys(edit, keys)
     return hidden
+
+
+def public_problems(gate: Gated, value: Any, problems: Problems) -> Problems:
+    """What is wrong with a decision, without what the gate hides of the input, and would hide of the edit."""
+    if not gate.redacts or not problems:
+        return problems
+    edit = value.get("override_input") if isinstance(value, dict) else None
+    shown = public_edit(gate, edit) if isinstance(edit, dict) else None
+    hidden = secrets(gate.proposed, gate.payload) + secrets(edit, shown)
+    return [(pointer, scrub(message, hidden)) for pointer, message in problems]
 
 
 def secrets_in(ledger: Ledger) -> list[Any]:

@@ -15,7 +15,7 @@ from ..errors import StoreError
 from ..state import Halt, Pause, Scope, current, home
 from ..types.events import StartEvent
 from ..types.run_status import RunStatus, success
-from .failures import describe, hidden_from, public
+from .failures import describe, hidden_from, public, tells
 from .frame import Frame
 from .run import Run, Stopped, output_event
 from .schema import InvalidInput
@@ -268,6 +268,8 @@ def failed(frame: Frame, error: BaseException, reason: str | None) -> Outcome:
     elif isinstance(error, InvalidInput):
         told["traceback"] = None
     cause = error if not isinstance(error, CallFailed) else error.__cause__
+    if frame.parent is None and cause is not None and tells(cause, hidden):
+        cause = None  # `raise_for_status()` raises what the event tells
     return Outcome(RunStatus("error", reason, told["message"]), error=told, cause=cause)
 
 

@@ -37,6 +37,16 @@ def describe(error: BaseException, *, with_class: bool = False, hidden: Sequence
     return told
 
 
+def tells(error: BaseException, hidden: Sequence[Any]) -> bool:
+    """Whether one of these secrets is in what a log would say of the exception."""
+    if not hidden:
+        return False
+    import traceback
+
+    text = clean("".join(traceback.format_exception(error)))
+    return bool(scrub(text, hidden) != text)
+
+
 def _plain(value: Any) -> Any:
     try:
         return json_value(value)

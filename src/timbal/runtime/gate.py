@@ -101,6 +101,16 @@ class Gate:
         gate._add(policy, what)
         return gate
 
+    def and_hides(self, redacts: Sequence[str]) -> Gate:
+        """The same gate, which also hides what a record of an earlier one says (see `redacts`)."""
+        if not (more := set(redacts).difference(self.redacts or ())):
+            return self
+        gate = Gate.__new__(Gate)
+        vars(gate).update(vars(self))
+        gate._keys = [*self._keys, *sorted(more - {ANY_KEY})]
+        gate._redactor = hide_all if ANY_KEY in more else self._redactor
+        return gate
+
     def _add(self, policy: Any, what: str) -> None:
         if type(policy) is not bool and not callable(policy):
             raise TypeError(f"{self._owner}: {what} is True, False or a function, not {policy!r}")

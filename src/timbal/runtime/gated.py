@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.codec import decode_all, encode
 from ..core.facts import Gated, Passed, Settled, Used
 from ..core.gates import (
-    ANY_KEY,
     Decision,
     Verdict,
     audit,
@@ -27,7 +26,7 @@ from ..core.ids import GATE, ROOT, approval_id, child
 from ..core.ledger import Ledger
 from ..core.narrate import pause_output, pause_status
 from ..core.outputs import DENIED
-from ..core.redaction import hide_all, scrub, secrets
+from ..core.redaction import scrub, secrets
 from ..errors import RunNotFound
 from ..state import Halt
 from ..stores.waiting import wait
@@ -85,16 +84,15 @@ def is_gated(frame: Frame, target: Runnable) -> bool:
 
 
 def gate_of_call(target: Runnable, ledger: Ledger, key: str) -> Gate | None:
-    """The gate of the call at `key`. One that the code has lost meanwhile still hides and guards what it did."""
-    if target._gate is not None:
-        return target._gate
+    """The gate of the call at `key`. What the code has lost of it meanwhile still hides and guards what it did."""
     recorded = _recorded(ledger, key)
     if recorded is None:
-        return None
-    options: dict[str, Any] = {"approval_audience": recorded.audience, "approval_grantable": recorded.grantable}
-    keys = recorded.redacts or []
-    options["approval_redactor"] = hide_all if ANY_KEY in keys else None
-    return Gate(target.name, target._input_names, {**options, "approval_redact_keys": keys})
+        return target._gate
+    gate = target._gate
+    if gate is None:
+        options = {"approval_audience": recorded.audience, "approval_grantable": recorded.grantable}
+        gate = Gate(target.name, target._input_names, options)
+    return gate.and_hides(recorded.redacts or [])
 
 
 def visible(target: Runnable, input: dict[str, Any], ledger: Ledger | None = None) -> dict[str, Any]:
@@ -198,7 +196,10 @@ async def _new(frame: Frame, target: Runnable, call: str) -> Through | Outcome:
     """The call comes for the first time: ask its policy, and where that says so, a person."""
     run, gate = frame.run, _gate(frame, target)
     effective = frame.effective or {}
-    values, again = target._reread(json_value(effective))
+    try:
+        values, again = target._reread(json_value(effective))
+    except InvalidInput as error:
+        return _failed(frame, InvalidInput(f"its JSON does not fit its parameters, so no gate can hold it: {error}"))
     if gate_digest(frame.path, again) != gate_digest(frame.path, effective):
         changed = ", ".join(changed_names(effective, again))
         return _failed(frame, InvalidInput(f"{changed} would not run as shown: validated twice, it changes"))

@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 from ..core.answers import Claimed, Refuse, plan, receipts
 from ..core.codec import decode, decode_all, encode
 from ..core.facts import Asked, Ended, Gated, Opened, Revoked, Settled
+from ..core.gates import public_decision
 from ..core.grants import Grant, standing_in
 from ..core.ledger import Ledger
 from ..core.narrate import asked_event
@@ -442,7 +443,7 @@ def _settled_item(found: Found) -> SettledItem:
         asked.at,
         settled.at,
         settled.state,
-        settled.value,
+        public_decision(asked, settled.value) if isinstance(asked, Gated) else settled.value,
         settled.by,
         settled.channel,
         settled.run_id,
