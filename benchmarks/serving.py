@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from statistics import quantiles
+from typing import Any
 
 SECONDS = 4.0
 
@@ -52,7 +54,7 @@ class Connection:
     async def open(self) -> None:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
 
-    async def post(self, path: str, body: dict) -> bytes:
+    async def post(self, path: str, body: dict[str, Any]) -> bytes:
         data = json.dumps(body).encode()
         headers = f"Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
         self._writer.write(f"POST {path} HTTP/1.1\r\n{headers}".encode() + data)
@@ -82,7 +84,7 @@ async def pause_and_resume(connection: Connection) -> int:
     return 2
 
 
-async def load(port: int, work, connections: int) -> tuple[float, float, float]:
+async def load(port: int, work: Callable[..., Any], connections: int) -> tuple[float, float, float]:
     """Requests per second, and the median and 95th percentile of one piece of work in milliseconds."""
     times: list[float] = []
     done = 0
@@ -105,7 +107,7 @@ async def load(port: int, work, connections: int) -> tuple[float, float, float]:
     return done / took, cut[49], cut[94]
 
 
-def serve(folder: str, source: str) -> tuple[subprocess.Popen, int]:
+def serve(folder: str, source: str) -> tuple[subprocess.Popen[bytes], int]:
     with open(f"{folder}/served.py", "w") as file:
         file.write(source)
     with socket.socket() as free:

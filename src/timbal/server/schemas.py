@@ -206,7 +206,7 @@ def _moved(schema: Any, prefix: str) -> Any:
 def params_schema(runnable: Runnable) -> Schema:
     """JSON Schema of a runnable's input."""
     if runnable.kind != "Agent":
-        schema: Schema = dict(runnable.input_schema)  # type: ignore[attr-defined]
+        schema: Schema = dict(runnable.input_schema)
         return schema
     message = TypeAdapter(Message).json_schema()
     definitions = message.pop("$defs", {})
