@@ -12,19 +12,22 @@ from ..terminal import command, plain_json
 from ..types.approval import Cancel, Principal
 from ..types.events import Event, OutputEvent
 from .asking import Asker, Skipped, show_question
+from .decisions import decision_words, is_decision
 from .errors import DONE, FAILED, LEFT, USAGE, CliError
 from .locate import has_own_lines, own_traceback
 from .narrate import Narrator
 from .places import is_kept
 from .screen import Beside, Screen, forget_stdout
 from .watching import SettledElsewhere, watching
-from .words import Ask, answer_words, moment, tokens, took, who
+from .words import Ask, answer_words, moment, tokens, took, ways_to_answer, who
 
 if TYPE_CHECKING:
     from ..runnables.base import Runnable
     from ..runtime.handle import RunHandle
     from ..stores.base import BaseStore
 
+#: By which way a decision came, as it is recorded: typed where it was asked for, or given with the command.
+TYPED, GIVEN = "terminal", "command line"
 _REFUSED = frozenset({"resume_rejected", "interaction_already_claimed", "approval_already_claimed"})
 _WHY = {
     "unknown": "was never asked in this run",
@@ -77,11 +80,11 @@ class Session:
 
         return self._until_left(work)
 
-    def go_on(self, run_id: str, answers: Mapping[str, Any], *, asked_to_cancel: bool) -> int:
-        """Go on with a run, with these answers; gives the exit code."""
+    def go_on(self, run_id: str, answers: Mapping[str, Any], wanted: str = "") -> int:
+        """Go on with a run, with these answers, which may end it as `wanted`; gives the exit code."""
 
         def work(runner: asyncio.Runner) -> int:
-            output = self._follow(runner, {"parent_id": run_id, "resume": dict(answers)})
+            output = self._follow(runner, {"parent_id": run_id, "resume": dict(answers)}, GIVEN)
             if answers and output.status.reason in _REFUSED:
                 self._tell_receipts(output)
                 return self._report(output)
@@ -89,7 +92,7 @@ class Session:
                 self._tell_same(output)
             output = self._to_the_end(runner, output)
             code = self._report(output)
-            return DONE if asked_to_cancel and output.status.reason == "cancelled" else code
+            return DONE if wanted and output.status.reason == wanted else code
 
         return self._until_left(work)
 
@@ -108,11 +111,12 @@ class Session:
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def _follow(self, runner: asyncio.Runner, call: dict[str, Any]) -> OutputEvent:
-        """Run until it pauses or ends, and show what happens."""
+    def _follow(self, runner: asyncio.Runner, call: dict[str, Any], channel: str = TYPED) -> OutputEvent:
+        """Run until it pauses or ends, and show what happens. `channel`: by which way its answers came."""
         self._narrator.begin()
         try:
             handle = self._runnable._call({**call, "by": self._how.by})
+            handle.channel = channel
             self._run_id = call["parent_id"] if "resume" in call else handle.run_id
             # What the user's code prints is not what the agent says.
             with redirect_stdout(Beside(self._screen, runner.get_loop())):
@@ -200,7 +204,8 @@ class Session:
         elif status.code == "error":
             self._say_what_failed(output)
         elif status.code == "cancelled":
-            self._screen.line("✗", f"{output.path} was {status.reason}", status.message or "", "red")
+            how = "denied" if status.reason == "approval_denied" else status.reason
+            self._screen.line("✗", f"{output.path} was {how}", status.message or "", "red")
         else:
             used = ", ".join(part for part in (took(output.t1 - output.t0), tokens(output.usage)) if part)
             self._screen.text(f"run {output.run_id}  {used}", "dim")
@@ -218,9 +223,12 @@ class Session:
             return
         self._screen.text("It waits for an answer. Give it, here or in another process, with:")
         for event in pending:
-            self._screen.verbatim(command(*self._resume(run_id), "--answer", f"{event.id[:12]}=ANSWER"))
+            for way in ways_to_answer(event):
+                self._screen.verbatim(command(*self._resume(run_id), *way))
+        if len(pending) > 1:
+            self._screen.text("Several can be given in one command.")
         if self._interactive:
-            self._screen.text("Without --answer you are asked again.")
+            self._screen.text("Without these options you are asked again.")
 
     def _say_what_failed(self, output: OutputEvent) -> None:
         status, error = output.status, output.error or {}
@@ -287,6 +295,8 @@ def _settled_words(receipt: Mapping[str, Any]) -> str:
     name = who(receipt["by"], receipt.get("channel")) if receipt["by"] is not None else "Somebody"
     at = f" at {moment(receipt['at'])}" if receipt["at"] else ""
     if state in ("already_settled", "answered"):
+        if is_decision(receipt["value"]):
+            return f"{name} {decision_words(receipt['value'])}{at}"
         return f"{name} answered {answer_words(receipt['value'])!r}{at}"
     return f"The question was {state}{at}"
 

@@ -55,6 +55,8 @@ class RunHandle:
     _outer: Frame | None = None
     _output: OutputEvent | None = None
     _paused = False
+    #: By which way its answers came in: kept with decisions about approvals.
+    channel = "resume"
     _claimed: tuple[Scope, Recalled | Held] | None = None
 
     def __init__(self, runnable: Runnable, arguments: dict[str, Any], given: Given = NOTHING) -> None:
