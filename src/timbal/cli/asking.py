@@ -84,13 +84,14 @@ class Asker:
     def _decide(self, event: ApprovalEvent) -> Any:
         """The decision about a gate. An edit is shown, and counts once it is approved."""
         edit: dict[str, Any] = {}
+        self._screen.text(_hint_of_gate(event, edit), "dim", indent=1)
         while True:
-            self._screen.text(_hint_of_gate(event, edit), "dim", indent=1)
             text = self._line("  > ")
             word, _, rest = text.strip().partition(" ")
             try:
                 if word.lower() in EDIT:
                     edit = self._edit(event, edit, rest.strip())
+                    self._screen.text(_hint_of_gate(event, edit), "dim", indent=1)
                     continue
                 decision = understand(event, text)
             except Unfit as problem:

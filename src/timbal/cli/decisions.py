@@ -9,7 +9,7 @@ from ..core.redaction import REDACTED, holds_placeholder
 from ..types.approval import ApprovalResolution
 from ..types.events import ApprovalEvent
 from .fields import NO, YES, Field, Unfit, definitions_of, field_of, loose
-from .words import as_json, cut, gate_of, moment
+from .words import as_json, cut, exact_json, gate_of, moment
 
 APPROVE, DENY = YES | {"approve"}, NO | {"deny"}
 ALWAYS, EDIT = "always", frozenset({"edit", "e"})
@@ -114,8 +114,8 @@ def changes(shown: Mapping[str, Any], edit: Mapping[str, Any]) -> list[Change]:
 def change_words(change: Change, length: int) -> str:
     """`amount: 300 → 150`; values are cut off after so many characters."""
     if holds_placeholder(change.before):
-        return f"{change.name}: {cut(as_json(change.before), length)} → another value"
-    return f"{change.name}: {cut(as_json(change.before), length)} → {cut(as_json(change.after), length)}"
+        return f"{change.name}: {cut(exact_json(change.before), length)} → another value"
+    return f"{change.name}: {cut(exact_json(change.before), length)} → {cut(exact_json(change.after), length)}"
 
 
 # -- what was decided --------------------------------------------------------------------------------------------------

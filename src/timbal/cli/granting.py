@@ -68,7 +68,7 @@ def _show(screen: Screen, grant: Grant, now: int) -> None:
     what = "approved" if grant.approved else "denied"
     screen.listing(f"{grant.path} is {what} in this conversation", "bold" if grant.holds(now) else "dim")
     uses = str(len(grant.uses)) if grant.max_uses is None else f"{len(grant.uses)} of {grant.max_uses}"
-    parts = [f"by {who(grant.by)} {ago(grant.granted_at, now)}", f"{uses} later calls"]
+    parts = [f"by {who(grant.by)} {ago(grant.granted_at, now)}", f"used {uses} times"]
     if grant.expires_at is not None:
         parts.append(f"until {moment(grant.expires_at)}")
     screen.listing(" · ".join(parts), "dim", indent=1)

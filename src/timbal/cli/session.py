@@ -61,6 +61,8 @@ class Session:
         self._asker = Asker(screen)
         self._interactive = screen.interactive and not how.as_json
         self._run_id: str | None = None
+        #: The ids of what the person leaves open.
+        self._left_open: set[str] = set()
 
     def start(self, arguments: dict[str, Any], labels: dict[str, str], *, talk: bool) -> int:
         """Run it; with `talk`, the person goes on with another message after each answer. Gives the exit code."""
@@ -90,8 +92,11 @@ class Session:
                 return self._report(output)
             if answers:
                 self._tell_same(output)
+            ignored = self._tell_ignored(output)
             output = self._to_the_end(runner, output)
             code = self._report(output)
+            if ignored and output.status.paused:
+                return FAILED
             return DONE if wanted and output.status.reason == wanted else code
 
         return self._until_left(work)
@@ -141,7 +146,8 @@ class Session:
     def _to_the_end(self, runner: asyncio.Runner, output: OutputEvent) -> OutputEvent:
         """Ask the person what the run asks, and go on, until it is over; without a person, leave it there."""
         while self._interactive and output.status.paused:
-            answers = self._answers(output.run_id, output.pending)
+            pending = [event for event in output.pending if event.id not in self._left_open]
+            answers = self._answers(output.run_id, pending)
             if answers is None:
                 break
             output = self._answered(runner, answers)
@@ -153,6 +159,7 @@ class Session:
         while True:
             output = self._follow(runner, {"parent_id": run_id, "resume": answers})
             if output.status.reason not in _REFUSED:
+                self._tell_ignored(output)
                 return output
             self._tell_receipts(output)
             refused = {receipt["id"] for receipt in output.receipts if not receipt["same_value"]}
@@ -171,6 +178,7 @@ class Session:
                 with watching(self._store, run_id, event.id):
                     answer = self._asker.ask(event, number, len(pending))
             except Skipped:
+                self._left_open.add(event.id)
                 continue
             except SettledElsewhere as found:
                 elsewhere = True
@@ -249,7 +257,7 @@ class Session:
             if receipt["state"] == "already_settled":
                 text = f"Somebody was faster. {_settled_words(receipt)}"
             else:
-                details = "; ".join(e["message"] for e in receipt.get("errors", ())) or receipt.get("why", "")
+                details = "; ".join(map(_problem, receipt.get("errors", ()))) or receipt.get("why", "")
                 text = f"The answer to {str(receipt['id'])[:12]} {_WHY.get(receipt['state'], receipt['state'])}"
                 text += f" ({details})" if details else ""
             self._screen.text(f"{text}.", "yellow")
@@ -260,6 +268,14 @@ class Session:
         for receipt in output.receipts:
             if receipt["state"] == "already_settled" and not self._how.as_json:
                 self._screen.text(f"{_settled_words(receipt)}, as you say.", "dim")
+
+    def _tell_ignored(self, output: OutputEvent) -> bool:
+        """Say which decisions came too late to decide anything; gives whether there are any."""
+        late = [receipt for receipt in output.receipts if "ignored" in receipt]
+        for receipt in late:
+            if not self._how.as_json:
+                self._screen.text(f"The answer to {receipt['id'][:12]} decides nothing: {receipt['why']}.", "yellow")
+        return bool(late)
 
     def _how_to_talk_on(self, run_id: str) -> None:
         if is_kept(self._store):
@@ -299,6 +315,11 @@ def _settled_words(receipt: Mapping[str, Any]) -> str:
             return f"{name} {decision_words(receipt['value'])}{at}"
         return f"{name} answered {answer_words(receipt['value'])!r}{at}"
     return f"The question was {state}{at}"
+
+
+def _problem(error: Mapping[str, str]) -> str:
+    where = error["pointer"][1:].replace("/", ".")
+    return f"{where}: {error['message']}" if where else error["message"]
 
 
 def _code(output: OutputEvent) -> int:

@@ -124,8 +124,8 @@ def _call_words(entry: Entry) -> tuple[str, str, str]:
     label = "step " if entry.kind == "step" else ""
     if entry.status == "approval_denied":
         denial = entry.value or {}
-        by = f"by decision {str(denial.get('approval_id'))[:12]}"
-        return f"{mark} {name} denied", "  ".join((short(denial.get("reason") or "", 400), by)).strip(), "red"
+        parts = [denial.get("reason"), f"by decision {str(denial.get('approval_id'))[:12]}"]
+        return f"{mark} {name} denied", " · ".join(short(part, 400) for part in parts if part), "red"
     parts = [tokens(entry.usage or {}), entry.error or ("" if entry.value in (None, "") else short(entry.value, 400))]
     return f"{mark} {label}{name}{time}", "  ".join(part for part in parts if part), _STYLES.get(entry.status or "", "")
 

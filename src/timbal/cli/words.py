@@ -72,10 +72,16 @@ def _listed(title: str, value: Any) -> list[tuple[int, str]]:
 
 def _value_lines(name: str, value: Any, indent: int) -> list[tuple[int, str]]:
     """A value with its name: JSON on the same line, or the lines of a text, each with a mark before it."""
-    if isinstance(value, str) and "\n" in plain(value).strip("\n"):
-        lines = _all_of(plain(value)).split("\n")
+    if isinstance(value, str) and "\n" in value.strip("\n") and plain(value) == value:
+        lines = _all_of(value).split("\n")
         return [(indent, f"{one_line(name)}:"), *((indent + 1, f"{MARGIN}{line}") for line in lines)]
-    return [(indent, f"{one_line(name)}: {_all_of(as_json(value))}")]
+    return [(indent, f"{one_line(name)}: {_all_of(exact_json(value))}")]
+
+
+def exact_json(value: Any) -> str:
+    """A value as JSON in which nothing is hidden: what a terminal would not show as it is, is escaped."""
+    text = as_json(value)
+    return text if plain(text) == text else "".join(c if plain(c) == c else json.dumps(c)[1:-1] for c in text)
 
 
 def _all_of(text: str) -> str:
