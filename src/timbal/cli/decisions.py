@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..core.redaction import REDACTED, holds_placeholder
+from ..terminal import one_line
 from ..types.approval import ApprovalResolution
 from ..types.events import ApprovalEvent
 from .fields import NO, YES, Field, Unfit, definitions_of, field_of, loose
@@ -143,4 +144,4 @@ def decision_words(value: Any, shown: Mapping[str, Any] | None = None) -> str:
     elif made:
         words += f", with other values of {', '.join(change.name for change in made)}"
     said = [str(fields[name]) for name in ("reason", "comment") if fields.get(name)]
-    return f"{words}: {cut(' / '.join(said), 400)}" if said else words
+    return one_line(f"{words}: {cut(' / '.join(said), 400)}" if said else words)
