@@ -8,8 +8,9 @@ import pytest
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A working folder with `shop.py` in it, and nothing else."""
+    """A working folder with the apps in it, and nothing else."""
     folder = tmp_path / "work"
     folder.mkdir()
-    shutil.copy(Path(__file__).with_name("apps") / "shop.py", folder)
+    for name in ("shop.py", "till.py"):
+        shutil.copy(Path(__file__).with_name("apps") / name, folder)
     return folder

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..types.approval import Cancel, is_cancel
 from ..types.events import ApprovalEvent
-from .fields import NO, Field, Unfit, check, choose, choose_some, field_of, loose, read, yes_or_no
+from .decisions import decision_typed
+from .fields import Field, Unfit, check, choose, choose_some, field_of, loose, read
 from .words import Ask
 
 
@@ -34,7 +35,7 @@ def options_of(event: Ask) -> list[Any]:
 def understand(event: Ask, text: str) -> Any:
     """The answer that somebody means by `text`; raises `Unfit`."""
     if isinstance(event, ApprovalEvent):
-        return _decision(text)
+        return decision_typed(event, text)
     options = options_of(event)
     if event.kind == "ask_user":
         if not text.strip():
@@ -58,20 +59,9 @@ def understand_given(event: Ask, text: str) -> Any:
     value = loose(text)
     if is_cancel(value):
         return Cancel(value.get("reason"))
-    if isinstance(event, ApprovalEvent) and isinstance(value, dict):
-        return value
     if not (isinstance(value, str) and text.lstrip().startswith('"')):
         return understand(event, text)
     field = field_for(event)
     if field is not None and (problems := check(field, value)):
         raise Unfit("; ".join(problems))
     return value
-
-
-def _decision(text: str) -> Any:
-    """Yes, or no with a reason: "no, too expensive"."""
-    word, _, reason = text.strip().partition(" ")
-    word, reason = word.rstrip(",:;."), reason.strip()
-    if reason and word.lower() in NO:
-        return {"approved": False, "reason": reason}
-    return yes_or_no(text)

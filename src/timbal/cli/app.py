@@ -145,9 +145,12 @@ def resume(
         list[str] | None,
         typer.Option(metavar="ID=JSON", help="Answer this question; what is no JSON is text. May be given again."),
     ] = None,
+    approve: Annotated[list[str] | None, typer.Option(metavar="ID", help="Approve this. May be given again.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(metavar="ID", help="Deny this. May be given again.")] = None,
     cancel: Annotated[
         str | None, typer.Option(metavar="ID", help="End the run for good instead of answering this question.")
     ] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why it is denied or cancelled.")] = None,
     store: Store = None,
     by: By = None,
     role: Roles = None,
@@ -157,7 +160,8 @@ def resume(
     from . import running
 
     options = running.Options(store, by, role or [], json)
-    _finish(lambda: running.resume(run_id, target, answer or [], cancel, options))
+    given = running.Answers(answer or [], approve or [], deny or [], cancel, reason)
+    _finish(lambda: running.resume(run_id, target, given, options))
 
 
 @app.command(cls=QuickCommand)
@@ -204,6 +208,25 @@ def show(run_id: RunId, store: Store = None, app: App = None, json: Json = False
     from . import listing, showing
 
     _finish(lambda: showing.show(run_id, listing.Where(store, app), json))
+
+
+@app.command(cls=QuickCommand)
+def grants(
+    run_id: RunId,
+    revoke: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="End this decision: no later call passes by it.")
+    ] = None,
+    store: Store = None,
+    app: App = None,
+    by: By = None,
+    role: Roles = None,
+    json: Json = False,
+) -> None:
+    """List decisions that stand for a whole conversation, up to this run, and revoke them."""
+    from . import granting, listing, running
+
+    who = running.Options(store, by, role or [], json).principal
+    _finish(lambda: granting.grants(run_id, revoke or [], listing.Where(store, app), who, json))
 
 
 @app.command(cls=QuickCommand)

@@ -7,11 +7,12 @@ from typing import Any
 
 from ..terminal import one_line
 from ..types.approval import Cancel
-from ..types.events import ApprovalEvent
+from ..types.events import ApprovalEvent, InteractionEvent
 from .answers import field_for, options_of, understand
+from .decisions import ALWAYS, EDIT, change_words, changes, check_edit, edit_typed, editable, with_edit
 from .fields import Field, Unfit, check, numbered, parts_of, read
 from .screen import Screen
-from .words import Ask, about, answer_words, as_json, words_of
+from .words import LONGEST, Ask, about, answer_words, as_json, cut, gate_of, words_of
 
 CANCEL, SKIP = "/cancel", "/skip"
 
@@ -37,7 +38,7 @@ class Asker:
 
     def ask(self, event: Ask, number: int, of: int) -> Any:
         """The answer to one question, or `Cancel`; raises `Skipped`, and `EOFError` when the person leaves."""
-        self._may_skip = of > 1
+        self._may_skip = of > 1 or isinstance(event, ApprovalEvent)
         show_question(self._screen, event, f"question {number} of {of}" if of > 1 else "")
         try:
             return self._answer(event)
@@ -52,6 +53,8 @@ class Asker:
     # -- by kind -----------------------------------------------------------------------------------------------------
 
     def _answer(self, event: Ask) -> Any:
+        if isinstance(event, ApprovalEvent):
+            return self._decide(event)
         field = field_for(event)
         ways = f"{CANCEL} ends the run" + (f", {SKIP} leaves this open" if self._may_skip else "")
         if field is not None and field.shape == "form":
@@ -67,9 +70,7 @@ class Asker:
             except Unfit as problem:
                 self._again(str(problem))
 
-    def _hint(self, event: Ask, field: Field | None) -> str:
-        if isinstance(event, ApprovalEvent):
-            return "Yes, or no with a reason"
+    def _hint(self, event: InteractionEvent, field: Field | None) -> str:
         options = options_of(event)
         number = "A number" if options and numbered(options) else "One of them"
         if event.kind == "ask_user":
@@ -79,6 +80,43 @@ class Asker:
                 "Numbers, with commas between them" if numbered(options) else "Some of them, with commas between them"
             )
         return _hint_of(field) if field is not None else "JSON, or plain text"
+
+    def _decide(self, event: ApprovalEvent) -> Any:
+        """The decision about a gate. An edit is shown, and counts once it is approved."""
+        edit: dict[str, Any] = {}
+        self._screen.text(_hint_of_gate(event, edit), "dim", indent=1)
+        while True:
+            text = self._line("  > ")
+            word, _, rest = text.strip().partition(" ")
+            try:
+                if word.lower() in EDIT:
+                    edit = self._edit(event, edit, rest.strip())
+                    self._screen.text(_hint_of_gate(event, edit), "dim", indent=1)
+                    continue
+                decision = understand(event, text)
+            except Unfit as problem:
+                self._again(str(problem))
+                continue
+            if decision is False and (reason := self._line("  Why? (text, optional): ").strip()):
+                decision = {"approved": False, "reason": reason}
+            return with_edit(decision, edit)
+
+    def _edit(self, event: ApprovalEvent, before: dict[str, Any], typed: str) -> dict[str, Any]:
+        """Other arguments, as JSON or field by field; raises `Unfit`."""
+        edit = dict(before)
+        if typed:
+            edit.update(edit_typed(event, typed))
+        else:
+            for name, field in editable(event):
+                now = edit.get(name, event.input.get(name))
+                keep = f"Enter keeps {cut(as_json(now), 40)}"
+                self._ask_field(edit, name, field, [keep], optional=True, indent=1)
+        edit = check_edit(event, edit)
+        for change in changes(event.input, edit):
+            self._screen.text(one_line(change_words(change, LONGEST)), "green", indent=1)
+        if not edit:
+            self._screen.text("Nothing is changed.", indent=1)
+        return edit
 
     def _form(self, field: Field, given: dict[str, Any], indent: int) -> dict[str, Any]:
         value = dict(given)
@@ -98,22 +136,29 @@ class Asker:
 
     def _fill(self, value: dict[str, Any], name: str, part: Field, required: bool, indent: int) -> None:
         """Ask for one field of a form, until it fits."""
-        margin = "  " * indent
         if part.shape == "form":
             self._screen.text(f"{name}{f': {part.title}' if part.title else ''}", indent=indent)
             value[name] = self._form(part, {}, indent + 1)
             return
-        if part.options:
-            show_options(self._screen, part.options, indent + 1)
-        hint = _hint_of(part)
-        notes = [hint if hint.isupper() else hint[:1].lower() + hint[1:]]
+        notes = []
         if not required:
             default = part.schema.get("default")
             notes.append("optional" if default in (None, [], {}, "") else f"Enter: {answer_words(default)}")
+        self._ask_field(value, name, part, notes, optional=not required, indent=indent)
+
+    def _ask_field(
+        self, value: dict[str, Any], name: str, part: Field, notes: list[str], *, optional: bool, indent: int
+    ) -> None:
+        """Ask for a value on one line, until it fits; where it is optional, Enter leaves it as it is."""
+        if part.options:
+            show_options(self._screen, part.options, indent + 1)
+        hint = _hint_of(part)
+        notes = [hint if hint.isupper() else hint[:1].lower() + hint[1:], *notes]
+        margin = "  " * indent
         about = f" {part.title}," if part.title and part.title.lower() != name.lower() else ""
         while True:
             text = self._line(f"{margin}{name} ({about.strip()}{' ' if about else ''}{', '.join(notes)}): ")
-            if not text.strip() and not required:
+            if not text.strip() and optional:
                 return
             try:
                 value[name] = read(part, text)
@@ -143,11 +188,20 @@ def show_question(screen: Screen, event: Ask, where: str = "") -> None:
     screen.text()
     screen.text(f"? {words.headline}", "bold yellow")
     screen.text(" · ".join(part for part in (*about(event), where) if part), "dim", indent=1)
-    for name, text in words.details:
-        screen.text(f"{name}: {text}" if name else text, indent=1)
+    for indent, text in words.details:
+        screen.text(text, indent=indent)
     if words.problem is not None:
         screen.text(f"The answer before did not fit: {words.problem}", "red", indent=1)
     show_options(screen, options_of(event), indent=1)
+
+
+def _hint_of_gate(event: ApprovalEvent, edit: dict[str, Any]) -> str:
+    ways = ["Yes with these changes" if edit else "Yes", "no with a reason"]
+    if gate_of(event).get("grantable", True):
+        ways.append(f"{ALWAYS} in this conversation")
+    if event.input:
+        ways.append("edit")
+    return f"{', '.join(ways[:-1])} or {ways[-1]}; {SKIP} leaves this open, {CANCEL} ends the run"
 
 
 def show_options(screen: Screen, options: Sequence[Any], indent: int) -> None:

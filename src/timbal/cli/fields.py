@@ -33,7 +33,7 @@ class Field(NamedTuple):
 
 def field_of(schema: dict[str, Any], definitions: dict[str, Any] | None = None) -> Field:
     """How a person is asked for a value of this schema."""
-    definitions = definitions if definitions is not None else _definitions(schema)
+    definitions = definitions if definitions is not None else definitions_of(schema)
     schema, nullable = _followed(schema, definitions)
     return Field(*_shape(schema, definitions), nullable=nullable)
 
@@ -45,7 +45,8 @@ def parts_of(field: Field) -> list[tuple[str, Field, bool]]:
     return [(name, field_of(part, field.definitions), name in required) for name, part in properties.items()]
 
 
-def _definitions(schema: dict[str, Any]) -> dict[str, Any]:
+def definitions_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """What the references in a schema may refer to."""
     return {name: schema[name] for name in ("$defs", "definitions") if isinstance(schema.get(name), dict)}
 
 

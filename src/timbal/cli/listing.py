@@ -14,7 +14,7 @@ from .errors import DONE, CliError
 from .places import APP_LABEL, ID_LENGTH, named_store, open_to_read
 from .running import pairs, store_of
 from .screen import Screen
-from .words import about, ago, as_json, short, took, words_of
+from .words import about, ago, as_json, short, took, ways_to_answer, words_of
 
 if TYPE_CHECKING:
     from ..stores.base import BaseStore, Page, PendingItem, RunInfo
@@ -140,13 +140,14 @@ def _show_pending(screen: Screen, item: PendingItem, where: Where) -> None:
     aside = [*about(item.event), f"asked {ago(item.asked_at, now)}"]
     aside += [f"{name}={value}" for name, value in item.labels.items() if name != APP_LABEL]
     screen.listing(" · ".join(aside), "dim", indent=1)
-    for name, text in words.details:
-        screen.listing(f"{name}: {text}" if name else text, indent=1)
+    for indent, text in words.details:
+        screen.listing(text, indent=indent)
     if choices := options_of(item.event):
         screen.listing("options: " + " | ".join(short(option) for option in choices), indent=1)
     target = target_words(item.labels, item.runnable, where)
     named = [*target, *options(("--store", where.store))]
-    screen.copyable(command("resume", item.run_id, *named, "--answer", f"{item.id[:12]}=ANSWER"))
+    for way in ways_to_answer(item.event):
+        screen.copyable(command("resume", item.run_id, *named, *way))
     screen.listing()
 
 

@@ -92,6 +92,8 @@ class Narrator:
     def _outcome(self, event: OutputEvent) -> None:
         name = event.path.rpartition(".")[2]
         time, depth = took(event.t1 - event.t0), _depth(event)
+        if (grant := (event.metadata.get("approval") or {}).get("grant")) is not None:
+            self._screen.line("·", f"{name} passed by the standing decision {grant['approval_id'][:12]}", "", "", depth)
         match event.status.code:
             case "success" if name not in _QUESTIONS:
                 result = "" if event.output is None else short(event.output, 400)
@@ -101,7 +103,11 @@ class Narrator:
                 problem = f"{error.get('type')}: {error.get('message')}"
                 self._screen.line("✗", f"{name} {time}", problem, "red", depth)
             case "cancelled" if not event.status.paused:
-                self._screen.line("✗", f"{name} {event.status.reason or 'cancelled'} {time}", "", "red", depth)
+                denied = event.status.reason == "approval_denied"
+                how, why = (
+                    ("denied", event.status.message or "") if denied else (event.status.reason or "cancelled", "")
+                )
+                self._screen.line("✗", f"{name} {how} {time}", why, "red", depth)
             case _:
                 pass
 

@@ -19,6 +19,8 @@ DEFAULT = "sqlite:///.timbal/runs.db"
 #: With which runnable a run was started, as a label of the run: so `timbal resume RUN_ID` finds it.
 APP_LABEL = "timbal.app"
 ID_LENGTH = 32
+#: How many runs are read at a time, newest first, to find one by the beginning of its id.
+PAGE = 1000
 _PREFIX = re.compile(r"[0-9a-f]{1,32}")
 
 
@@ -117,9 +119,14 @@ async def _full_id(store: BaseStore, given: str) -> str:
         raise CliError(
             f"{given!r} is no run id: ids are hex digits, as `timbal runs` shows them", hint="Their first ones will do."
         )
-    # Run ids are in order: those that begin with `given` come right before the last one that could.
-    page = await store.runs(after=given.ljust(ID_LENGTH, "f"), limit=2)
-    found = [info.run_id for info in page.items if info.run_id.startswith(given)]
+    found: list[str] = []
+    after: str | None = None
+    while len(found) < 2:
+        page = await store.runs(after=after, limit=PAGE)
+        found += [info.run_id for info in page.items if info.run_id.startswith(given)]
+        after = page.next
+        if after is None:
+            break
     if not found:
         raise _no_run(given)
     if len(found) > 1:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..types.approval import Cancel, Principal
 from .answers import understand_given
 from .asking import Asker, Cancelled
-from .errors import DONE, USAGE, CliError
+from .errors import DONE, FAILED, USAGE, CliError
 from .fields import Unfit, field_of, loose
 from .locate import Target, load
 from .places import APP_LABEL, give_store, has_own_store, open_to_read, record_of
@@ -21,7 +21,7 @@ from .screen import Screen
 from .session import How, Session
 
 if TYPE_CHECKING:
-    from ..core.facts import Asked
+    from ..core.facts import AnyAsked
     from ..runnables.base import Runnable
     from ..stores.base import RunRecord
 
@@ -37,7 +37,12 @@ class Options(NamedTuple):
     def how(self, place: Target, *, known: bool) -> How:
         """How a session is run; `known`: the run's record names its runnable."""
         words = ["--store", self.store] if self.store is not None else []
-        return How(str(place), known, words, Principal(self.by or _user(), list(self.roles)), self.as_json)
+        return How(str(place), known, words, self.principal, self.as_json)
+
+    @property
+    def principal(self) -> Principal:
+        """Who gives the command."""
+        return Principal(self.by or _user(), list(self.roles))
 
 
 class Input(NamedTuple):
@@ -46,6 +51,23 @@ class Input(NamedTuple):
     params: Sequence[str]
     prompt: str | None
     json: str | None
+
+
+class Answers(NamedTuple):
+    """What `timbal resume` is given for what waits: ids, or `ID=JSON` in `texts`."""
+
+    texts: Sequence[str]
+    approve: Sequence[str]
+    deny: Sequence[str]
+    cancel: str | None
+    reason: str | None
+
+    @property
+    def wanted_end(self) -> str:
+        """For which reason the run may end, and all is as the person said."""
+        if self.cancel is not None:
+            return "cancelled"
+        return "approval_denied" if self.texts or self.deny else ""
 
 
 def run(target: str, given: Input, after: str | None, labels: Sequence[str], options: Options) -> int:
@@ -73,7 +95,7 @@ def run(target: str, given: Input, after: str | None, labels: Sequence[str], opt
     return Session(runnable, store, screen, how).start(arguments, marks, talk=talk)
 
 
-def resume(run_id: str, target: str | None, answers: Sequence[str], cancel: str | None, options: Options) -> int:
+def resume(run_id: str, target: str | None, given: Answers, options: Options) -> int:
     """Go on with a run; gives the exit code."""
     screen, store = Screen(), options.store
     if target is not None:
@@ -100,14 +122,14 @@ def resume(run_id: str, target: str | None, answers: Sequence[str], cancel: str 
             f"{runnable.kind} {runnable.name!r}",
             hint="Give the runnable that it was started with.",
         )
-    given = _answers(record, answers, cancel)
+    answers = _answers(record, given)
     if record.runs[-1].status == "running":
         screen.text(
             "Another process is at work on this run, or was when it ended. Waiting for it, or taking over.", "dim"
         )
     known = target is None or (info.labels.get(APP_LABEL) == str(place) and place.is_here() and not own_store)
     how = options.how(place, known=known)
-    return Session(runnable, kept_in, screen, how).go_on(info.run_id, given, asked_to_cancel=cancel is not None)
+    return Session(runnable, kept_in, screen, how).go_on(info.run_id, answers, given.wanted_end)
 
 
 def pairs(given: Sequence[str], option: str) -> dict[str, str]:
@@ -215,30 +237,49 @@ def _first_message(screen: Screen, runnable: Any) -> dict[str, Any]:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def _answers(record: RunRecord, given: Sequence[str], cancel: str | None) -> dict[str, Any]:
-    """`--answer` and `--cancel` by full ids; raises `CliError`."""
-    from ..core.facts import Asked
+def _answers(record: RunRecord, given: Answers) -> dict[str, Any]:
+    """The answers by full ids; raises `CliError`."""
+    from ..core.facts import Asked, Gated
     from ..core.narrate import asked_event
 
-    asked = {fact.id: fact for fact in record.facts if isinstance(fact, Asked)}
+    if given.reason is not None and not given.deny and given.cancel is None:
+        raise CliError("--reason says why something is denied or cancelled", hint="Give it with --deny or --cancel.")
+    asked = {fact.id: fact for fact in record.facts if isinstance(fact, Asked | Gated)}
     found: dict[str, Any] = {}
-    for word in given:
+
+    def keep(option: str, id: str, full: str, value: Any) -> None:
+        if full in found:
+            raise CliError(f"{option} {id}: its answer is given twice")
+        found[full] = value
+
+    for word in given.texts:
         id, equals, text = word.partition("=")
         if not equals:
             raise CliError(f"--answer {word!r} is not of the form ID=JSON", hint="`timbal pending` shows the ids.")
         full = _full_id(asked, id)
-        if full in found:
-            raise CliError(f"--answer for {id} is given twice")
         try:
-            found[full] = understand_given(asked_event(asked[full]), text)
+            answer = understand_given(asked_event(asked[full]), text)
         except Unfit as problem:
-            raise CliError(f"the answer to {id} does not fit: {problem}", code=1) from None
-    if cancel is not None:
-        found[_full_id(asked, cancel)] = Cancel("cancelled from the command line")
+            raise CliError(f"the answer to {id} does not fit: {problem}", code=FAILED) from None
+        keep("--answer", id, full, answer)
+    denial = False if given.reason is None else {"approved": False, "reason": given.reason}
+    for option, ids, decision in (("--approve", given.approve, True), ("--deny", given.deny, denial)):
+        for id in ids:
+            full = _full_id(asked, id)
+            if not isinstance(asked[full], Gated):
+                raise CliError(
+                    f"{id} is a question and no approval: {option} does not answer it",
+                    hint=f"Give it as --answer {id}=ANSWER.",
+                    code=FAILED,
+                )
+            keep(option, id, full, decision)
+    if given.cancel is not None:
+        full = _full_id(asked, given.cancel)
+        keep("--cancel", given.cancel, full, Cancel(given.reason or "cancelled from the command line"))
     return found
 
 
-def _full_id(asked: Mapping[str, Asked], given: str) -> str:
+def _full_id(asked: Mapping[str, AnyAsked], given: str) -> str:
     found = [id for id in asked if given and id.startswith(given.lower())]
     if len(found) == 1:
         return found[0]
@@ -247,7 +288,7 @@ def _full_id(asked: Mapping[str, Asked], given: str) -> str:
     raise CliError(f"several questions begin with {given!r}", hint=_ids({id: asked[id] for id in found}), code=USAGE)
 
 
-def _ids(asked: Mapping[str, Asked]) -> str:
+def _ids(asked: Mapping[str, AnyAsked]) -> str:
     return f"Its questions: {', '.join(f'{id[:12]} ({fact.name})' for id, fact in asked.items())}." if asked else ""
 
 

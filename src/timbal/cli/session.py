@@ -12,19 +12,22 @@ from ..terminal import command, plain_json
 from ..types.approval import Cancel, Principal
 from ..types.events import Event, OutputEvent
 from .asking import Asker, Skipped, show_question
+from .decisions import decision_words, is_decision
 from .errors import DONE, FAILED, LEFT, USAGE, CliError
 from .locate import has_own_lines, own_traceback
 from .narrate import Narrator
 from .places import is_kept
 from .screen import Beside, Screen, forget_stdout
 from .watching import SettledElsewhere, watching
-from .words import Ask, answer_words, moment, tokens, took, who
+from .words import Ask, answer_words, moment, tokens, took, ways_to_answer, who
 
 if TYPE_CHECKING:
     from ..runnables.base import Runnable
     from ..runtime.handle import RunHandle
     from ..stores.base import BaseStore
 
+#: By which way a decision came, as it is recorded: typed where it was asked for, or given with the command.
+TYPED, GIVEN = "terminal", "command line"
 _REFUSED = frozenset({"resume_rejected", "interaction_already_claimed", "approval_already_claimed"})
 _WHY = {
     "unknown": "was never asked in this run",
@@ -58,6 +61,8 @@ class Session:
         self._asker = Asker(screen)
         self._interactive = screen.interactive and not how.as_json
         self._run_id: str | None = None
+        #: The ids of what the person leaves open.
+        self._left_open: set[str] = set()
 
     def start(self, arguments: dict[str, Any], labels: dict[str, str], *, talk: bool) -> int:
         """Run it; with `talk`, the person goes on with another message after each answer. Gives the exit code."""
@@ -77,19 +82,22 @@ class Session:
 
         return self._until_left(work)
 
-    def go_on(self, run_id: str, answers: Mapping[str, Any], *, asked_to_cancel: bool) -> int:
-        """Go on with a run, with these answers; gives the exit code."""
+    def go_on(self, run_id: str, answers: Mapping[str, Any], wanted: str = "") -> int:
+        """Go on with a run, with these answers, which may end it as `wanted`; gives the exit code."""
 
         def work(runner: asyncio.Runner) -> int:
-            output = self._follow(runner, {"parent_id": run_id, "resume": dict(answers)})
+            output = self._follow(runner, {"parent_id": run_id, "resume": dict(answers)}, GIVEN)
             if answers and output.status.reason in _REFUSED:
                 self._tell_receipts(output)
                 return self._report(output)
             if answers:
                 self._tell_same(output)
+            ignored = self._tell_ignored(output)
             output = self._to_the_end(runner, output)
             code = self._report(output)
-            return DONE if asked_to_cancel and output.status.reason == "cancelled" else code
+            if ignored and output.status.paused:
+                return FAILED
+            return DONE if wanted and output.status.reason == wanted else code
 
         return self._until_left(work)
 
@@ -108,11 +116,12 @@ class Session:
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def _follow(self, runner: asyncio.Runner, call: dict[str, Any]) -> OutputEvent:
-        """Run until it pauses or ends, and show what happens."""
+    def _follow(self, runner: asyncio.Runner, call: dict[str, Any], channel: str = TYPED) -> OutputEvent:
+        """Run until it pauses or ends, and show what happens. `channel`: by which way its answers came."""
         self._narrator.begin()
         try:
             handle = self._runnable._call({**call, "by": self._how.by})
+            handle.channel = channel
             self._run_id = call["parent_id"] if "resume" in call else handle.run_id
             # What the user's code prints is not what the agent says.
             with redirect_stdout(Beside(self._screen, runner.get_loop())):
@@ -137,7 +146,8 @@ class Session:
     def _to_the_end(self, runner: asyncio.Runner, output: OutputEvent) -> OutputEvent:
         """Ask the person what the run asks, and go on, until it is over; without a person, leave it there."""
         while self._interactive and output.status.paused:
-            answers = self._answers(output.run_id, output.pending)
+            pending = [event for event in output.pending if event.id not in self._left_open]
+            answers = self._answers(output.run_id, pending)
             if answers is None:
                 break
             output = self._answered(runner, answers)
@@ -149,6 +159,7 @@ class Session:
         while True:
             output = self._follow(runner, {"parent_id": run_id, "resume": answers})
             if output.status.reason not in _REFUSED:
+                self._tell_ignored(output)
                 return output
             self._tell_receipts(output)
             refused = {receipt["id"] for receipt in output.receipts if not receipt["same_value"]}
@@ -167,6 +178,7 @@ class Session:
                 with watching(self._store, run_id, event.id):
                     answer = self._asker.ask(event, number, len(pending))
             except Skipped:
+                self._left_open.add(event.id)
                 continue
             except SettledElsewhere as found:
                 elsewhere = True
@@ -200,7 +212,8 @@ class Session:
         elif status.code == "error":
             self._say_what_failed(output)
         elif status.code == "cancelled":
-            self._screen.line("✗", f"{output.path} was {status.reason}", status.message or "", "red")
+            how = "denied" if status.reason == "approval_denied" else status.reason
+            self._screen.line("✗", f"{output.path} was {how}", status.message or "", "red")
         else:
             used = ", ".join(part for part in (took(output.t1 - output.t0), tokens(output.usage)) if part)
             self._screen.text(f"run {output.run_id}  {used}", "dim")
@@ -218,9 +231,12 @@ class Session:
             return
         self._screen.text("It waits for an answer. Give it, here or in another process, with:")
         for event in pending:
-            self._screen.verbatim(command(*self._resume(run_id), "--answer", f"{event.id[:12]}=ANSWER"))
+            for way in ways_to_answer(event):
+                self._screen.verbatim(command(*self._resume(run_id), *way))
+        if len(pending) > 1:
+            self._screen.text("Several can be given in one command.")
         if self._interactive:
-            self._screen.text("Without --answer you are asked again.")
+            self._screen.text("Without these options you are asked again.")
 
     def _say_what_failed(self, output: OutputEvent) -> None:
         status, error = output.status, output.error or {}
@@ -241,7 +257,7 @@ class Session:
             if receipt["state"] == "already_settled":
                 text = f"Somebody was faster. {_settled_words(receipt)}"
             else:
-                details = "; ".join(e["message"] for e in receipt.get("errors", ())) or receipt.get("why", "")
+                details = "; ".join(map(_problem, receipt.get("errors", ()))) or receipt.get("why", "")
                 text = f"The answer to {str(receipt['id'])[:12]} {_WHY.get(receipt['state'], receipt['state'])}"
                 text += f" ({details})" if details else ""
             self._screen.text(f"{text}.", "yellow")
@@ -252,6 +268,14 @@ class Session:
         for receipt in output.receipts:
             if receipt["state"] == "already_settled" and not self._how.as_json:
                 self._screen.text(f"{_settled_words(receipt)}, as you say.", "dim")
+
+    def _tell_ignored(self, output: OutputEvent) -> bool:
+        """Say which decisions came too late to decide anything; gives whether there are any."""
+        late = [receipt for receipt in output.receipts if "ignored" in receipt]
+        for receipt in late:
+            if not self._how.as_json:
+                self._screen.text(f"The answer to {receipt['id'][:12]} decides nothing: {receipt['why']}.", "yellow")
+        return bool(late)
 
     def _how_to_talk_on(self, run_id: str) -> None:
         if is_kept(self._store):
@@ -287,8 +311,15 @@ def _settled_words(receipt: Mapping[str, Any]) -> str:
     name = who(receipt["by"], receipt.get("channel")) if receipt["by"] is not None else "Somebody"
     at = f" at {moment(receipt['at'])}" if receipt["at"] else ""
     if state in ("already_settled", "answered"):
+        if is_decision(receipt["value"]):
+            return f"{name} {decision_words(receipt['value'])}{at}"
         return f"{name} answered {answer_words(receipt['value'])!r}{at}"
     return f"The question was {state}{at}"
+
+
+def _problem(error: Mapping[str, str]) -> str:
+    where = error["pointer"][1:].replace("/", ".")
+    return f"{where}: {error['message']}" if where else error["message"]
 
 
 def _code(output: OutputEvent) -> int:

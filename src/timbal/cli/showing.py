@@ -6,12 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from ..terminal import command, plain_json
+from .decisions import decision_words
 from .errors import DONE, CliError
 from .listing import Where, options, store_to_read, target_words
 from .places import APP_LABEL, record_of
 from .screen import Screen
 from .timeline import Entry, timeline
-from .words import answer_words, as_json, call_words, headline, moment, short, tokens, took, who
+from .words import answer_words, as_json, call_words, cut, headline, moment, short, tokens, took, who
 
 if TYPE_CHECKING:
     from ..stores.base import RunInfo, RunRecord
@@ -99,6 +100,17 @@ def _words(entry: Entry) -> tuple[str, str, str]:
             return f"? {entry.kind}: {short(words, 200)}", f"({str(entry.id)[:12]})", "yellow"
         case "settled":
             return _settled_words(entry)
+        case "gate":
+            return _gate_words(entry)
+        case "decided":
+            return _decided_words(entry)
+        case "passed":
+            grant = entry.grant or {}
+            of = f"made in run {grant.get('run_id')}"
+            return f"✓ passed by the standing decision {str(grant.get('approval_id'))[:12]}", of, "green"
+        case "revoked":
+            by = f"by {who(entry.by)}"
+            return f"! the standing decision {str(entry.id)[:12]} about {entry.name} is revoked", by, "yellow"
         case "note":
             return f"told the model: {short(entry.value, 200)}", "", "dim"
         case "ended":
@@ -108,10 +120,30 @@ def _words(entry: Entry) -> tuple[str, str, str]:
 def _call_words(entry: Entry) -> tuple[str, str, str]:
     time = "" if entry.took is None else f"  {took(entry.took)}"
     name = entry.name if entry.kind in ("model", "step") else call_words(entry.name, entry.given or {})
-    mark = "…" if entry.status == "open" else "✗" if entry.status == "error" else "✓"
+    mark = {"open": "…", "error": "✗", "approval_denied": "✗"}.get(entry.status or "", "✓")
     label = "step " if entry.kind == "step" else ""
+    if entry.status == "approval_denied":
+        denial = entry.value or {}
+        parts = [denial.get("reason"), f"by decision {str(denial.get('approval_id'))[:12]}"]
+        return f"{mark} {name} denied", " · ".join(short(part, 400) for part in parts if part), "red"
     parts = [tokens(entry.usage or {}), entry.error or ("" if entry.value in (None, "") else short(entry.value, 400))]
     return f"{mark} {label}{name}{time}", "  ".join(part for part in parts if part), _STYLES.get(entry.status or "", "")
+
+
+def _gate_words(entry: Entry) -> tuple[str, str, str]:
+    asked = entry.prompt or call_words(entry.name, entry.given)
+    again = f"  asked again: {entry.reopened['reason']}" if entry.reopened is not None else ""
+    return f"? {entry.kind}: {cut(asked, 400)}", f"({str(entry.id)[:12]}){again}", "yellow"
+
+
+def _decided_words(entry: Entry) -> tuple[str, str, str]:
+    after = f"after {took(entry.waited or 0)}"
+    if entry.status == "expired":
+        return "! denied, since nobody decided in time", after, "yellow"
+    if entry.status != "answered":
+        return f"! {entry.kind} {entry.status}", after, "yellow"
+    text = f"! {decision_words(entry.value, entry.given)}"
+    return text, f"by {who(entry.by, entry.channel)} {after}", "green"
 
 
 def _settled_words(entry: Entry) -> tuple[str, str, str]:

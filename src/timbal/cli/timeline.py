@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, assert_never, get_args
 
 from ..core.facts import (
+    AnyAsked,
     Asked,
     Called,
     Ended,
@@ -23,12 +24,18 @@ from ..core.facts import (
     Settled,
     Used,
 )
+from ..core.gates import public_decision, secrets_in
 from ..core.ids import ROOT, child, model_segment, parent, segment_of, tool_segment
+from ..core.ledger import Ledger
 from ..core.outputs import REPLY
+from ..core.redaction import scrub
 from ..types.message import load_message
 from ..types.run_status import PAUSED
+from .decisions import changes
 
-What = Literal["started", "resumed", "settled", "call", "note", "question", "ended"]
+What = Literal[
+    "started", "resumed", "settled", "decided", "revoked", "call", "note", "question", "gate", "passed", "ended"
+]
 #: A call's place in its caller: a letter (model, note, tool) and its turn, or its position; then which of several.
 _SEGMENT = re.compile(r"([a-z]?)(\d+)(?:\.(\d+))?")
 #: What comes first of two things at the same time.
@@ -39,7 +46,9 @@ class Entry(NamedTuple):
     """One thing that happened. Times in Unix milliseconds; `depth` is how deep in calls it lies.
 
     `by` and `channel` tell who answered; `waited` how long the question was open; `took` how long a call lasted, waits
-    included.
+    included. Of a gate, `given` is the input as anybody may see it, `prompt` what was asked, and `reopened` why it was
+    asked again; `changes` are what a decision's edit made of that input. `grant` points to the standing decision that
+    let a call pass.
     """
 
     at: int
@@ -58,6 +67,10 @@ class Entry(NamedTuple):
     channel: str | None = None
     run_id: str | None = None
     id: str | None = None
+    prompt: str | None = None
+    reopened: dict[str, Any] | None = None
+    changes: list[dict[str, Any]] | None = None
+    grant: dict[str, Any] | None = None
 
 
 def timeline(facts: Sequence[Fact]) -> list[Entry]:
@@ -72,7 +85,8 @@ class _Known:
     """What one fact says of another."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
-        self.inputs = _inputs(facts)
+        self.hidden = secrets_in(Ledger.of(facts))
+        self.inputs = {**scrub(_inputs(facts), self.hidden), **_shown_inputs(facts)}
         self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked | Gated)}
         self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
         self.names = {fact.key: fact.name for fact in facts if isinstance(fact, Called | Returned)}
@@ -83,7 +97,7 @@ class _Known:
 
     def key_of(self, fact: Fact) -> str:
         """The key of what a fact is about."""
-        about = self.asked[fact.id] if isinstance(fact, Settled) else fact
+        about = self.asked[fact.id] if isinstance(fact, Settled | Revoked) else fact
         return getattr(about, "key", ROOT)
 
     def replied_at(self, note: str) -> int:
@@ -95,7 +109,8 @@ class _Known:
 def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
     match fact:
         case Opened():
-            yield Entry(fact.at, "started", 0, fact.name, fact.kind, given=fact.input, by=fact.by, run_id=fact.run_id)
+            given = known.inputs.get(ROOT, scrub(fact.input, known.hidden))
+            yield Entry(fact.at, "started", 0, fact.name, fact.kind, given=given, by=fact.by, run_id=fact.run_id)
         case Resumed():
             yield Entry(fact.at, "resumed", 0, "", run_id=fact.run_id)
         case Returned():
@@ -103,32 +118,58 @@ def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
         case Called() if fact.key != ROOT and fact.key not in known.returned and known.began[fact.key] is fact:
             given = known.inputs.get(fact.key)
             yield Entry(fact.at, "call", _depth(fact.key), fact.name, fact.kind, "open", given=given)
-        case Asked() | Gated():
-            yield Entry(fact.at, "question", _depth(fact.key), fact.runnable, fact.name, given=fact.payload, id=fact.id)
-        case Settled():
-            question = known.asked[fact.id]
+        case Gated():
             yield Entry(
                 fact.at,
-                "settled",
-                _depth(question.key),
-                question.runnable,
-                question.name,
-                fact.state,
-                waited=fact.at - question.at,
-                value=fact.value,
-                by=fact.by,
-                channel=fact.channel,
-                run_id=fact.run_id,
+                "gate",
+                _depth(fact.key),
+                fact.runnable,
+                fact.name,
+                given=fact.payload,
                 id=fact.id,
+                prompt=fact.prompt,
+                reopened=fact.reopened,
             )
+        case Asked():
+            yield Entry(fact.at, "question", _depth(fact.key), fact.runnable, fact.name, given=fact.payload, id=fact.id)
+        case Settled():
+            yield _settlement(fact, known.asked[fact.id])
+        case Passed() if fact.grant is not None:
+            yield Entry(fact.at, "passed", _depth(fact.key) + 1, known.names.get(fact.key, ""), grant=fact.grant)
+        case Revoked():
+            gate = known.asked[fact.id]
+            yield Entry(fact.at, "revoked", _depth(gate.key), gate.runnable, gate.name, by=fact.by, id=fact.id)
         case Noted():
             yield Entry(known.replied_at(fact.key), "note", _depth(fact.key), "", value=fact.text)
         case Ended():
             yield _end(fact)
-        case Called() | Reopened() | Passed() | Used() | Revoked():
+        case Called() | Reopened() | Passed() | Used():
             pass
         case _:
             assert_never(fact)
+
+
+def _settlement(fact: Settled, question: AnyAsked) -> Entry:
+    entry = Entry(
+        fact.at,
+        "settled",
+        _depth(question.key),
+        question.runnable,
+        question.name,
+        fact.state,
+        waited=fact.at - question.at,
+        value=fact.value,
+        by=fact.by,
+        channel=fact.channel,
+        run_id=fact.run_id,
+        id=fact.id,
+    )
+    if not isinstance(question, Gated):
+        return entry
+    value = public_decision(question, fact.value)
+    edit = value.get("override_input") if isinstance(value, dict) else None
+    made = [change._asdict() for change in changes(question.payload, edit)] if edit else None
+    return entry._replace(what="decided", given=question.payload, value=value, changes=made)
 
 
 def _call(fact: Returned, known: _Known) -> Entry:
@@ -166,6 +207,17 @@ def _inputs(facts: Sequence[Fact]) -> dict[str, dict[str, Any]]:
             uses = [part for part in fact.output["content"] if part["type"] == "tool_use"]
             for index, use in enumerate(uses):
                 found[child(parent(fact.key), tool_segment(turn, index))] = use["input"]
+    return found
+
+
+def _shown_inputs(facts: Sequence[Fact]) -> dict[str, dict[str, Any]]:
+    """The inputs of gated calls, by key, as anybody may see them."""
+    found = {}
+    for fact in facts:
+        if isinstance(fact, Gated):
+            found[parent(fact.key)] = fact.payload
+        elif isinstance(fact, Passed) and fact.input is not None:
+            found.setdefault(fact.key, fact.input if fact.shown is None else fact.shown)
     return found
 
 

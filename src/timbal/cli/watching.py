@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..core.facts import Settled
+from ..core.facts import Gated, Settled
+from ..core.gates import public_decision
 from ..errors import StoreError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def watching(store: BaseStore, run_id: str, id: str) -> Iterator[None]:
                 continue
             found = next((fact for fact in record.facts if isinstance(fact, Settled) and fact.id == id), None)
             if found is not None and not done.is_set():
-                settled.update(found._asdict())
+                settled.update(found._asdict(), value=_as_anybody_may_see_it(record.facts, found))
                 signal.pthread_kill(waiting, signal.SIGUSR1)
                 return
 
@@ -64,3 +65,8 @@ def watching(store: BaseStore, run_id: str, id: str) -> Iterator[None]:
         done.set()
         thread.join(2 * SECONDS)
         signal.signal(signal.SIGUSR1, before)
+
+
+def _as_anybody_may_see_it(facts: Sequence[Any], settled: Settled) -> Any:
+    gate = next((fact for fact in facts if isinstance(fact, Gated) and fact.id == settled.id), None)
+    return settled.value if gate is None else public_decision(gate, settled.value)

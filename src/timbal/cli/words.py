@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ..terminal import one_line, plain
 from ..types.approval import CANCEL_TYPE
 from ..types.events import ApprovalEvent, InteractionEvent
 from ..types.message import Message
@@ -17,30 +18,91 @@ Ask = InteractionEvent | ApprovalEvent
 _HEADLINES = ("question", "action", "prompt", "message", "title", "text")
 
 
+#: Before each line of somebody's text among lines of ours.
+MARGIN = "│ "
+#: Of a value that a person decides about, so many characters are shown.
+LONGEST = 4000
+
+
 class Words(NamedTuple):
-    """A question as people read it: what is asked, and what else they are shown."""
+    """A question as people read it: what is asked, and what else they are shown, as `(indent, line)`."""
 
     headline: str
-    details: list[tuple[str, str]]
-    problem: str | None
+    details: list[tuple[int, str]]
+    problem: str | None = None
 
 
 def words_of(event: Ask) -> Words:
     """What a person is asked, and what they should know for it."""
     if isinstance(event, ApprovalEvent):
-        shown = [(name, short(value, 400)) for name, value in event.input.items()]
-        about = [("", event.description)] if event.description else []
-        return Words(event.prompt or f"Run {event.runnable_name}?", [*about, *shown], None)
+        return _words_of_gate(event)
     payload = dict(event.payload)
     problem = payload.pop("error", None)
     if event.kind in ("ask_user", "ask_user_multi"):
         payload.pop("options", None)
     asked = headline(payload)
-    details = [(name, short(value, 400)) for name, value in payload.items() if value is not None and value != asked]
+    details = [
+        (1, f"{name}: {short(value, 400)}") for name, value in payload.items() if value is not None and value != asked
+    ]
     if event.kind == "confirm" and asked and not asked.endswith("?"):
         asked = f"{asked}?"
     problem = None if problem is None else short(problem, 400)
     return Words(asked or f"{event.runnable_name} asks ({event.kind})", details, problem)
+
+
+def _words_of_gate(event: ApprovalEvent) -> Words:
+    """All that runs is shown, and each text as one: none looks as if it were something else."""
+    details = []
+    if (again := gate_of(event).get("reopened")) is not None:
+        changed = f" ({', '.join(again['changed'])})" if again["changed"] else ""
+        details.append((1, one_line(f"Asked again: {again['reason']}{changed}")))
+    if event.description:
+        details += [(1, f"{MARGIN}{line}") for line in plain(event.description).split("\n")]
+    details += _listed("input", event.input) if event.input else [(1, "input: none")]
+    if event.preview is not None:
+        details += _listed("preview", event.preview)
+    return Words(one_line(event.prompt or "") or f"Run {event.runnable_name}?", details)
+
+
+def _listed(title: str, value: Any) -> list[tuple[int, str]]:
+    if not isinstance(value, dict):
+        return _value_lines(title, value, indent=1)
+    return [(1, f"{title}:"), *(line for name, one in value.items() for line in _value_lines(name, one, indent=2))]
+
+
+def _value_lines(name: str, value: Any, indent: int) -> list[tuple[int, str]]:
+    """A value with its name: JSON on the same line, or the lines of a text, each with a mark before it."""
+    if isinstance(value, str) and "\n" in value.strip("\n") and plain(value) == value:
+        lines = _all_of(value).split("\n")
+        return [(indent, f"{one_line(name)}:"), *((indent + 1, f"{MARGIN}{line}") for line in lines)]
+    return [(indent, f"{one_line(name)}: {_all_of(exact_json(value))}")]
+
+
+def exact_json(value: Any) -> str:
+    """A value as JSON in which nothing is hidden: what a terminal would not show as it is, is escaped."""
+    text = as_json(value)
+    return text if plain(text) == text else "".join(c if plain(c) == c else json.dumps(c)[1:-1] for c in text)
+
+
+def _all_of(text: str) -> str:
+    """The text; of a very long one the beginning, and how much is left out."""
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}… and {len(text) - LONGEST} characters more, which `timbal pending --json` shows"
+
+
+def gate_of(event: ApprovalEvent) -> dict[str, Any]:
+    """What the runtime says of a gate: `digest`, `audience`, `grantable`, and `reopened` where it was asked before."""
+    about: dict[str, Any] = event.metadata.get("approval") or {}
+    return about
+
+
+def ways_to_answer(event: Ask) -> list[list[str]]:
+    """The options of `timbal resume` that answer it."""
+    id = event.id[:12]
+    if isinstance(event, ApprovalEvent):
+        return [["--approve", id], ["--deny", id, "--reason", "WHY"]]
+    return [["--answer", f"{id}=ANSWER"]]
 
 
 def about(event: Ask) -> list[str]:
@@ -48,7 +110,7 @@ def about(event: Ask) -> list[str]:
     told = [event.kind, event.runnable_path]
     if event.expires_at is not None:
         told.append(f"until {moment(event.expires_at)}")
-    audience: list[str] | None = getattr(event, "audience", None)
+    audience = gate_of(event).get("audience") if isinstance(event, ApprovalEvent) else event.audience
     if audience is not None:
         told.append(f"for {', '.join(audience)}")
     return told
@@ -102,7 +164,7 @@ def answer_words(value: Any) -> str:
 def who(by: dict[str, Any] | None, channel: str | None = None) -> str:
     """Who answered, as far as it was recorded."""
     name = str(by["sub"]) if by and by.get("sub") else "somebody"
-    return f"{name}, by {channel}" if channel else name
+    return f"{name} ({channel})" if channel else name
 
 
 def took(milliseconds: int) -> str:

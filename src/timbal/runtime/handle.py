@@ -65,6 +65,8 @@ class RunHandle:
     _outer: Frame | None = None
     _output: OutputEvent | None = None
     _paused = False
+    #: By which way its answers came in: kept with decisions about approvals.
+    channel = "resume"
     _claimed: tuple[Scope, Recalled | Held] | None = None
     _accepted: Accepted | None = None
 

@@ -107,15 +107,19 @@ class Resumption:
     def _settlements(self, ledger: Ledger, decision: Accept) -> list[Settled]:
         by = self.given.by.model_dump() if self.given.by is not None else None
         made = [
-            Settled(id, "answered", now(), value, self.run_id, by, _channel(ledger.questions[id]))
+            Settled(id, "answered", now(), value, self.run_id, by, self._channel(ledger.questions[id]))
             for id, value in decision.new.items()
         ]
         if decision.cancel:
             made = [
-                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by, _channel(q))
+                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by, self._channel(q))
                 for q in ledger.open_questions
             ]
         return made
+
+    def _channel(self, question: Question) -> str | None:
+        """By which way a decision came: part of its audit."""
+        return self.handle.channel if isinstance(question.asked, Gated) else None
 
     async def _in_turn(self, stored: Stored, lease: Lease | None, row: RunRow) -> OutputEvent:
         """Our answers are committed and another run is at work: wait for the lease, and see what is left to do."""
@@ -279,11 +283,6 @@ def _execution_stop(ledger: Ledger) -> Stopped | None:
         if settled.state == "expired" and isinstance(asked, Asked) and asked.on_expiry == "cancel":
             return Stopped(f"nobody answered {question.asked.id} in time", final=True)
     return None
-
-
-def _channel(question: Question) -> str | None:
-    """By which way a decision came: part of its audit."""
-    return "resume" if isinstance(question.asked, Gated) else None
 
 
 def _expiry(question: Question, run_id: str) -> Settlement:
