@@ -10,8 +10,7 @@ from tests.torture.deadly import Points
 from tests.torture.diary import Diary
 from tests.torture.samples import SAMPLES
 from timbal.core.codec import decode_all
-from timbal.core.facts import Returned, Settled
-from timbal.runnables.base import Runnable
+from timbal.core.facts import Ended, Returned, Settled
 from timbal.stores.base import BaseStore, PendingItem
 from timbal.stores.waiting import wait
 from timbal.types.events import ApprovalEvent
@@ -38,7 +37,7 @@ async def _live(life: Life) -> None:
     store = store_at(life.url)
     points = Points(life.deadly)
     make, arguments, _ = SAMPLES[life.sample]
-    runnable = make(diary, store)
+    runnable: Any = make(diary, store)
     diary.write("known", attempts=await _attempts(store, life.run_id))
     points.watch_calls(store, diary)
     points.watch_lines()
@@ -48,11 +47,10 @@ async def _live(life: Life) -> None:
         await _by_hand(runnable, life, begun)
     else:
         await _by_worker(runnable, store, life, begun)
-    infos = (await store.get(life.run_id)).runs
-    last = max((info for info in infos if info.t1 is not None), key=lambda info: info.t1 or 0)
+    ended = [fact for fact in await _facts(store, life.run_id) if isinstance(fact, Ended)]
     diary.write(
         "over",
-        status=last.status,
+        status=ended[-1].code if ended else None,
         points=points.passed,
         attempts=await _attempts(store, life.run_id),
         settled=await _settled(store, life.run_id),
@@ -61,7 +59,7 @@ async def _live(life: Life) -> None:
     await store.aclose()
 
 
-async def _by_hand(runnable: Runnable, life: Life, begun: Any) -> None:
+async def _by_hand(runnable: Any, life: Life, begun: Any) -> None:
     out = await (begun or runnable(parent_id=life.run_id, resume={}))
     while out.pending:
         event = out.pending[0]
@@ -69,7 +67,7 @@ async def _by_hand(runnable: Runnable, life: Life, begun: Any) -> None:
         out = await runnable(parent_id=life.run_id, resume={id: _answer(event)})
 
 
-async def _by_worker(runnable: Runnable, store: BaseStore, life: Life, begun: Any) -> None:
+async def _by_worker(runnable: Any, store: BaseStore, life: Life, begun: Any) -> None:
     if begun is not None:
         await begun
     worker = Worker([runnable], store)

@@ -18,11 +18,19 @@ WAYS = ("resume", "worker")
 PATIENCE = 60.0
 
 #: Loaded once, in the process that all others are forks of: what a process loads at first use takes a second.
-_LOADED = ("importlib.metadata", "tests.torture.child", "tests.torture.race", "docstring_parser", "jsonschema_rs", "psycopg", "decimal")
+_LOADED = (
+    "importlib.metadata",
+    "tests.torture.child",
+    "tests.torture.race",
+    "docstring_parser",
+    "jsonschema_rs",
+    "psycopg",
+    "decimal",
+)
 _PYDANTIC = ("main", "type_adapter", "json_schema", "fields", "functional_validators", "deprecated.parse")
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([*_LOADED, *(f"pydantic.{name}" for name in _PYDANTIC)])
+processes.set_forkserver_preload([*_LOADED, "psycopg", *(f"pydantic.{name}" for name in _PYDANTIC)])
 
 
 def crash(url: str, sample: str, way: str, seed: int, most: int | None = None) -> Counts:

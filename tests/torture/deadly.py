@@ -13,7 +13,7 @@ from typing import Any
 from tests.torture import samples
 from tests.torture.diary import Diary
 from timbal.core.codec import decode
-from timbal.core.facts import Returned
+from timbal.core.facts import Returned, Settled
 from timbal.ports import Settling
 from timbal.stores.base import BaseStore
 
@@ -72,8 +72,9 @@ class Points:
 def _note(diary: Diary, call: str, arguments: tuple[Any, ...], result: Any) -> None:
     if call == "settle" and isinstance(result, Settling) and not result.conflict:
         for settlement in arguments[1]:
-            (fact,) = decode(settlement.body)
-            diary.write("accepted", id=fact.id, value=fact.value)
+            for fact in decode(settlement.body):
+                assert isinstance(fact, Settled)
+                diary.write("accepted", id=fact.id, value=fact.value)
     if call == "commit" and len(arguments) > 1:
         for fact in decode(arguments[1] or b"[]"):
             if isinstance(fact, Returned) and fact.kind == "step":

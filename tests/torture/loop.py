@@ -5,25 +5,35 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import time_machine
+
 T = TypeVar("T")
 
 
 class _Jumping(selectors.DefaultSelector):
-    """Waits for nothing."""
+    """Waits for nothing: the clock on the wall jumps, too."""
 
     now = 0.0
 
+    def __init__(self, wall: time_machine.Traveller) -> None:
+        super().__init__()
+        self._wall = wall
+
     def select(self, timeout: float | None = None) -> Any:
-        if timeout:
+        ready = super().select(0)
+        if not ready and timeout is None:
+            raise RuntimeError("everything waits, and nothing will ever happen")
+        if not ready and timeout is not None:
             self.now += timeout
-        return super().select(0)
+            self._wall.shift(timeout)
+        return ready
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
     """For code without threads and sockets."""
 
-    def __init__(self) -> None:
-        self._jumping = _Jumping()
+    def __init__(self, wall: time_machine.Traveller) -> None:
+        self._jumping = _Jumping(wall)
         super().__init__(self._jumping)
 
     def time(self) -> float:
@@ -31,5 +41,8 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
 
 def run_jumping(work: Coroutine[Any, Any, T]) -> T:
-    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+    with (
+        time_machine.travel(1_800_000_000.0, tick=False) as wall,
+        asyncio.Runner(loop_factory=lambda: JumpingLoop(wall)) as runner,
+    ):
         return runner.run(work)

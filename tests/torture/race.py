@@ -129,7 +129,9 @@ async def _judge(url: str, diary: Diary, run_id: str, fared: Any, where: str) ->
         mine = "cancel" if cancelled else winner.value
         for value, code, output, reason in fared:
             if value == mine:  # whoever says the same gets what came of it
-                right = (code, reason) == ("cancelled", "cancelled") if cancelled else (code, output) == ("success", value)
+                right = (
+                    (code, reason) == ("cancelled", "cancelled") if cancelled else (code, output) == ("success", value)
+                )
             else:
                 right = code == "cancelled" or (code, reason) == ("error", "resume_rejected")
             counts.lost += not right

@@ -105,8 +105,9 @@ def delegates(diary: Diary, store: Store) -> Runnable:
         await effect(f"{name}-after")
         return "ordered"
 
-    inner = Agent("inner", TestModel([_asks_for(order={"name": "inside"}), "inner is done"]), [order])
-    turns = [_asks_for(look_up={"name": "looked"}, inner={"prompt": "go"}), _asks_for(order={"name": "outside"}), "done"]
+    inner: Agent[str] = Agent("inner", TestModel([_asks_for(order={"name": "inside"}), "inner is done"]), [order])
+    first = _asks_for(look_up={"name": "looked"}, inner={"prompt": "go"})
+    turns = [first, _asks_for(order={"name": "outside"}), "done"]
     return Agent("delegates", TestModel(turns), [look_up, order, inner], store=store)
 
 

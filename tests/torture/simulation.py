@@ -13,22 +13,21 @@ from tests.torture.loop import run_jumping
 from tests.torture.table import Counts
 from timbal import Agent, Tool, idempotency_key, step, suspend
 from timbal.core.codec import decode_all
-from timbal.core.facts import Returned, Settled
+from timbal.core.facts import Ended, Returned, Settled
 from timbal.errors import ResumeRejected, RunExists, RunNotFound, StoreError
 from timbal.ports import GONE, Lease, Store
-from timbal.runnables.base import Runnable
 from timbal.state import current
 from timbal.stores import MemoryStore
 from timbal.stores.waiting import failed, wait
 from timbal.testing import TestModel
-from timbal.types.approval import Cancel
+from timbal.types.approval import Cancel, Default
 from timbal.types.content import ToolUseContent
 from timbal.types.events import ApprovalEvent
 from timbal.types.message import Message
 from timbal.worker import Worker
 
 #: How long things fail, in the loop's own seconds; then everything works, and all has to come to its end.
-TROUBLE, CALM = 20.0, 2000.0
+TROUBLE, CALM = 4.0, 60.0
 NAMES = ("asks", "gathers", "gated", "clerk")
 _FAILING = ("commit", "load", "history", "settle", "acquire", "release", "due")
 
@@ -48,16 +47,28 @@ class Host:
         call = getattr(self.world.store, name)
         return self._troubled(name, call) if name in _FAILING else call
 
+    def wait(self, ref: Any) -> Future[None]:
+        """As that of stores on a disk: after a while it looks for itself."""
+        future: Future[None] = Future()
+
+        def wake(_: Any = None) -> None:
+            if not future.done():
+                future.set_result(None)
+
+        self.world.store.wait(ref).add_done_callback(wake)
+        asyncio.get_running_loop().call_later(1.0, wake)
+        return future
+
     def _troubled(self, name: str, call: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:
         def troubled(*arguments: Any, **named: Any) -> Future[Any]:
             world = self.world
-            if self.dead or world.happens(0.04):
+            if self.dead or world.happens(0.08):
                 return failed(StoreError("the process is gone" if self.dead else "the store has failed"))
             future = call(*arguments, **named)
             self._remember(name, arguments, future)
-            if world.happens(0.03) and self.leases:
+            if world.happens(0.05) and self.leases:
                 self._lose(world.chance.choice(self.leases))
-            if world.happens(0.015):
+            if world.happens(0.03):
                 self.die()
             if self.dead:
                 return failed(StoreError("the process is gone"))  # it was kept, and nobody has heard of it
@@ -76,7 +87,7 @@ class Host:
             for settlement in arguments[1]:
                 for fact in decode_all([settlement.body]):
                     if isinstance(fact, Settled) and fact.state == "answered":
-                        self.world.accepted.append((fact.id, fact.value))
+                        self.world.accepted.append((arguments[0].run_id, fact.id, fact.value))
 
     def _lose(self, lease: Lease) -> None:
         """It shows no sign of life for too long, and works on."""
@@ -97,7 +108,7 @@ class World:
         self.trouble = True
         self.effects: dict[str, list[str]] = defaultdict(list)  # attempts by idempotency key
         self.keys: dict[tuple[str, str], set[str]] = defaultdict(set)  # keys by run and name
-        self.accepted: list[tuple[str, Any]] = []
+        self.accepted: list[tuple[str, str, Any]] = []  # run, question, value
         self.got: dict[tuple[str, str], set[Any]] = defaultdict(set)
         self.again = 0
 
@@ -126,14 +137,14 @@ class World:
         """What can't be undone; a process that is gone does nothing any more."""
         if host.dead:
             raise StoreError("the process is gone")
-        frame: Any = current.get()
-        key, lease = idempotency_key(), frame.run.lease
+        run = _run_of_this_code()
+        key, lease = idempotency_key(), run.lease
         execution = lease.ref
         attempt = f"{name}.{sum(map(len, self.effects.values()))}"
         if execution.lease is lease and key in self._recorded_keys(execution):
             self.again += 1
         self.effects[key].append(attempt)
-        self.keys[frame.run.execution_id, name].add(key)
+        self.keys[run.execution_id, name].add(key)
         return attempt
 
     def _recorded_keys(self, execution: Any) -> set[str]:
@@ -141,11 +152,16 @@ class World:
         return {key for key, attempts in self.effects.items() if recorded.intersection(attempts)}
 
 
+def _run_of_this_code() -> Any:
+    scope: Any = current.get()
+    return scope.frame.run
+
+
 def recorded_attempts(records: Any) -> list[Any]:
     return [f.output for f in decode_all(records) if isinstance(f, Returned) and f.kind == "step" and f.error is None]
 
 
-def runnables(world: World, host: Host) -> dict[str, Runnable]:
+def runnables(world: World, host: Host) -> dict[str, Any]:
     """The program, as each process has it."""
     store: Store = host  # type: ignore[assignment]
 
@@ -161,16 +177,15 @@ def runnables(world: World, host: Host) -> dict[str, Runnable]:
         await asyncio.sleep(world.chance.choice([0, 0.01]))
         return world.effect(host, name)
 
-    def ask(q: str, key: str | None = None) -> None:
-        value = suspend({"q": q}, key=key)
-        frame: Any = current.get()
-        world.got[frame.run.execution_id, q].add(value)
+    def ask(q: str, key: str | None = None, expires_in: float | None = None) -> None:
+        value = suspend({"q": q}, key=key, expires_in=expires_in, on_expiry=Default("too late"))
+        world.got[_run_of_this_code().execution_id, q].add(value)
 
     async def asks() -> str:
         await effect("before")
         ask("first")
         await effect("between")
-        ask("second")
+        ask("second", expires_in=0.5)
         await effect("after")
         return "done"
 
@@ -196,7 +211,7 @@ def runnables(world: World, host: Host) -> dict[str, Runnable]:
 
     uses = [ToolUseContent(name, "order", {"name": name}) for name in ("one", "two")]
     clerk = Agent("clerk", TestModel([Message("assistant", uses, "tool_use"), "done"]), [order], store=store)
-    made: list[Runnable] = [Tool(asks, store=store), Tool(gathers, store=store), clerk]
+    made: list[Any] = [Tool(asks, store=store), Tool(gathers, store=store), clerk]
     made.append(Tool(gated, store=store, requires_approval=True))
     return {runnable.name: runnable for runnable in made}
 
@@ -257,7 +272,7 @@ async def _worker(world: World) -> None:
     """Works, in a process that is replaced when it dies."""
     while True:
         host = Host(world)
-        worker = Worker(list(runnables(world, host).values()), host, poll_seconds=0.1, max_attempts=10**9)  # type: ignore[arg-type]
+        worker = Worker(list(runnables(world, host).values()), host, poll_seconds=0.1, max_attempts=10**9)
         working = asyncio.ensure_future(worker.run())
         try:
             while not host.dead:  # noqa: ASYNC110  (time costs nothing here)
@@ -271,7 +286,7 @@ async def _calm(world: World, runs: dict[str, str]) -> set[str]:
     """Nothing fails any more: answer what is asked, let a worker go on; gives the runs that never came to an end."""
     host = Host(world)
     program = runnables(world, host)
-    worker = Worker(list(program.values()), host, poll_seconds=0.1, max_attempts=10**9)  # type: ignore[arg-type]
+    worker = Worker(list(program.values()), host, poll_seconds=0.1, max_attempts=10**9)
     working = asyncio.ensure_future(worker.run())
     loop = asyncio.get_running_loop()
     until = loop.time() + CALM
@@ -294,12 +309,12 @@ async def _calm(world: World, runs: dict[str, str]) -> set[str]:
 
 
 async def _last(world: World, run_id: str) -> str | None:
-    ended = [info for info in (await world.store.get(run_id)).runs if info.t1 is not None]
-    return ended[-1].status if ended else None
+    ended = [fact for fact in (await world.store.get(run_id)).facts if isinstance(fact, Ended)]
+    return ended[-1].code if ended else None
 
 
 async def _is_over(world: World, run_id: str) -> bool:
-    execution: Any = (await wait(world.store.load(run_id)))
+    execution: Any = await wait(world.store.load(run_id))
     if execution is None or execution.held or execution.ref.lease is not None or execution.ref.due_at is not None:
         return False
     return await _last(world, run_id) in ("success", "cancelled") and not execution.ref.has_open_questions()
@@ -307,12 +322,12 @@ async def _is_over(world: World, run_id: str) -> bool:
 
 async def _judge(world: World, runs: dict[str, str], left: set[str], where: str) -> Counts:
     counts = Counts(tried=1, stuck=len(left), again=world.again)
-    values: dict[str, Any] = {}
+    values: dict[tuple[str, str], Any] = {}
     for run_id in runs:
         stored = await wait(world.store.load(run_id))
         assert stored is not None
         facts = list(decode_all(stored.records))
-        values.update({fact.id: fact.value for fact in facts if isinstance(fact, Settled)})
+        values.update({(run_id, fact.id): fact.value for fact in facts if isinstance(fact, Settled)})
         recorded = set(recorded_attempts(stored.records))
         keys = {key for (run, _), keys in world.keys.items() if run == run_id for key in keys}
         for key in keys:
@@ -320,7 +335,7 @@ async def _judge(world: World, runs: dict[str, str], left: set[str], where: str)
             counts.doubled += max(0, len(kept) - 1)
             counts.cut_off += len(world.effects[key]) - len(kept)
     counts.doubled += sum(len(keys) - 1 for keys in world.keys.values())
-    counts.lost += sum(values.get(id) != value for id, value in world.accepted)
+    counts.lost += sum(values.get((run_id, id)) != value for run_id, id, value in world.accepted)
     counts.lost += sum(len(got) != 1 for got in world.got.values())
     if counts.stuck or counts.again or counts.doubled or counts.lost:
         counts.wrong.append(where)

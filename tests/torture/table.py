@@ -73,7 +73,8 @@ def show(rows: dict[str, Counts]) -> str:
         (name, *(str(n) for n in (c.tried, c.lost, c.again, c.doubled, c.stuck, c.cut_off))) for name, c in rows.items()
     ]
     widths = [max(len(row[i]) for row in table) for i in range(len(HEADS))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True)))
-        for row in table
-    )
+    lines = []
+    for first, *others in table:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        lines.append("  ".join(cells))
+    return "\n".join(lines)
