@@ -52,7 +52,7 @@ def migrate(url: str | None, json: bool) -> int:
 
     found = _on(url, version)
     if json:
-        Screen().raw(plain_json({"schema_version": found}))
+        Screen().raw(plain_json(as_json({"schema_version": found})))
     else:
         Screen().listing(f"The store has schema version {found}, the newest that this library knows.")
     return DONE
@@ -66,7 +66,7 @@ def prune(url: str | None, older_than: str | None, abandoned: str | None, dry_ru
     left = None if abandoned is None else _age("--abandoned-older-than", abandoned)
     found = _on(url, lambda store: store.prune(age, abandoned_older_than=left, dry_run=dry_run))
     if json:
-        Screen().raw(plain_json({**found._asdict(), "dry_run": dry_run}))
+        Screen().raw(plain_json(as_json({**found._asdict(), "dry_run": dry_run})))
         return DONE
     what = f"{found.finished} finished executions and {found.abandoned} abandoned ones"
     Screen().listing(f"{what} would be removed." if dry_run else f"{what} were removed.")
