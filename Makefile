@@ -1,5 +1,5 @@
-# Needs python3 (3.11 or newer) with venv, and make; for the tests Node.js (20.15 or newer) with npm, and tmux, which apt
-# brings. Everything else goes into .venv, pinned by requirements/dev.lock and requirements/node.
+# Needs python3 (3.11 or newer) with venv, and make; for the tests Node.js (20.15 or newer) with npm, and tmux and strace,
+# which apt brings. Everything else goes into .venv, pinned by requirements/dev.lock and requirements/node.
 
 PYTHON ?= python3
 ARGS ?=
@@ -18,23 +18,26 @@ export UV_NO_PROGRESS := 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test tmux check static formatted lint types imports fmt lock demo
+.PHONY: help setup test tmux check static formatted lint types imports fmt lock demo torture strace
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 
 setup: .venv/dev.stamp .venv/node.stamp  ## make .venv with the package and all tools; quick when nothing changed
 
-test: setup tmux  ## run all tests, with coverage; ARGS goes to pytest
+test: setup tmux strace  ## run all tests, with coverage; ARGS goes to pytest
 	$(BIN)/python -m pytest -n auto --cov $(ARGS)
+
+torture: setup  ## kill, race and simulate in full, on SQLite and PostgreSQL; ARGS="--points 10 --seeds 50" for less
+	$(BIN)/python -m tests.torture $(ARGS)
 
 check: static test  ## all that CI checks
 
-tmux:
-	@command -v tmux >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends tmux; \
+tmux strace:
+	@command -v $@ >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends $@; \
 	else \
-		echo "The tests drive a terminal in tmux. Install it: sudo apt-get install tmux"; exit 1; \
+		echo "The tests use $@. Install it: sudo apt-get install $@"; exit 1; \
 	fi
 
 static: formatted lint types imports  ## everything but the tests

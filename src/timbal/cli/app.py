@@ -49,6 +49,14 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+store_app = typer.Typer(cls=QuickGroup, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(
+    store_app, name="store", help="Look after what is kept: check it, bring it up to date, remove what is old."
+)
+
+StoreUrl = Annotated[
+    str | None, typer.Argument(metavar="URL", help="The store. Else TIMBAL_STORE, or .timbal/runs.db.")
+]
 Store = Annotated[
     str | None,
     typer.Option(
@@ -312,6 +320,41 @@ def serve(
     _finish(work)
 
 
+@store_app.command(cls=QuickCommand)
+def check(url: StoreUrl = None, json: Json = False) -> None:
+    """Read all that is kept, and say what is there and what is wrong with it."""
+    from . import storing
+
+    _finish(lambda: storing.check(url, json))
+
+
+@store_app.command(cls=QuickCommand)
+def migrate(url: StoreUrl = None, json: Json = False) -> None:
+    """Bring what is kept to the newest schema; whatever opens a store does the same."""
+    from . import storing
+
+    _finish(lambda: storing.migrate(url, json))
+
+
+@store_app.command(cls=QuickCommand)
+def prune(
+    url: StoreUrl = None,
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="AGE", help="What finished so long ago: 30d, 12h, 90m or 45s.")
+    ] = None,
+    abandoned: Annotated[
+        str | None,
+        typer.Option("--abandoned-older-than", metavar="AGE", help="Also what is open, and was left so long ago."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing; say what would be.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove what has finished and is old, for good. What is open is never removed unless you say so."""
+    from . import storing
+
+    _finish(lambda: storing.prune(url, older_than, abandoned, dry_run, json))
+
+
 @app.command()
 def demo(
     answer: Annotated[
@@ -324,8 +367,17 @@ def demo(
     scripted: Annotated[
         bool, typer.Option("--scripted", help="Use the scripted assistant, even where there is a key for a model.")
     ] = False,
+    chaos: Annotated[
+        bool, typer.Option("--chaos", help="Kill workers in the middle of a payment, again and again, and count.")
+    ] = False,
+    kills: Annotated[int, typer.Option(metavar="N", min=1, help="With --chaos: how many.")] = 100,
+    json: Annotated[bool, typer.Option("--json", help="With --chaos: print the table as JSON.")] = False,
 ) -> None:
     """See a run ask, lose its process, and go on in another one."""
+    if chaos:
+        from ..demo.chaos import play_chaos
+
+        raise typer.Exit(play_chaos(kills, as_json=json))
     from ..demo.person import AnswerError
     from ..demo.story import FolderError, play
 

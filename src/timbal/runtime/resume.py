@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.answers import Accept, Claimed, Refuse, plan, receipts
 from ..core.facts import Asked, Gated, Resumed, Settled
@@ -13,7 +16,7 @@ from ..core.narrate import pause_output, pause_status, pending_metadata
 from ..core.schema_check import check_against
 from ..core.transcript import conversation, output_value
 from ..errors import RunNotFound
-from ..ports import Lease, RunRow, Settlement, Store, Stored
+from ..ports import GONE, Lease, RunRow, Settlement, Settling, Store, Stored
 from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
@@ -25,10 +28,14 @@ from .root import run_root
 from .run import Run, Stopped, counter, now
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from ..core.facts import Opened
     from ..runnables.base import Runnable
+    from ..types.message import Message
     from .handle import RunHandle
+
+L = TypeVar("L")
 
 
 class Resumption:
@@ -56,7 +63,7 @@ class Resumption:
                 return self._state(stored, ledger)
             settled = [Settled(q.asked.id, "cancelled", now(), reason, self.run_id) for q in ledger.open_questions]
             row = RunRow(self.run_id, run_id, now())
-            result = await wait(
+            result = await _granted(
                 self.store.settle(stored.ref, [Settlement.of(fact) for fact in settled], row, reason or "")
             )
             if result.conflict:
@@ -94,7 +101,8 @@ class Resumption:
             settlements = self._settlements(ledger, decision)
             row = RunRow(self.run_id, parent_id, now())
             stop = (decision.cancel_reason or "") if decision.cancel else None
-            result = await wait(self.store.settle(stored.ref, [Settlement.of(fact) for fact in settlements], row, stop))
+            rows = [Settlement.of(fact) for fact in settlements]
+            result = await _granted(self.store.settle(stored.ref, rows, row, stop))
             if result.conflict:
                 continue
             self.receipts = receipts(ledger, resume, {fact.id: fact for fact in settlements})
@@ -126,16 +134,17 @@ class Resumption:
         self.handle.accept(self.run_id, self.receipts)
         while True:
             if lease is None:
-                lease = await wait(self.store.acquire(stored.ref, row))
+                lease = await _granted(self.store.acquire(stored.ref, row))
             if lease is None:
                 await wait(self.store.wait(stored.ref))
                 continue
-            stored = await load(self.store, stored.run_id)
-            ledger = fold(stored)
-            if ledger.ended is None or (is_paused(ledger.ended) and _has_news(ledger)) or cut_off(ledger.ended):
-                return await self._go_on(stored, ledger, lease, row)
-            await self._give_back(lease, ledger)
-            return self._state(stored, ledger)
+            with _given_up_at_an_error(lease):
+                stored = await load(self.store, stored.run_id)
+                ledger = fold(stored)
+                if ledger.ended is None or (is_paused(ledger.ended) and _has_news(ledger)) or cut_off(ledger.ended):
+                    return await self._go_on(stored, ledger, lease, row)
+                await self._give_back(lease, ledger)
+                return self._state(stored, ledger)
 
     async def _give_back(self, lease: Lease, ledger: Ledger) -> None:
         """The lease is not needed: the execution stays as it was left."""
@@ -155,13 +164,16 @@ class Resumption:
         ledger = fold(stored)
         ended = ledger.ended
         over = ended is not None and not (is_paused(ended) and _has_news(ledger)) and not cut_off(ended)
-        if over and not (again and not waited and ended is not None and ended.code == "error"):
+        over = over and not (again and not waited and ended is not None and ended.code == "error")
+        if over and not self.given.unattended:
             return self._state(stored, ledger)
         row = RunRow(self.run_id, stored.newest_run_id, now())
-        lease = await wait(self.store.acquire(stored.ref, row))
+        lease = await _granted(self.store.acquire(stored.ref, row))
         if lease is None:
             return await self.follow(await load(self.store, stored.run_id), again=again)
-        if lease.fence != stored.fence + 1:  # another run was at work since we looked
+        # Another run was at work since we looked; or all is done, and somebody who died had taken the lease in vain:
+        # it is given back, so that nobody waits for this execution any more.
+        if over or lease.fence != stored.fence + 1:
             return await self._in_turn(stored, lease, row)
         return await self._go_on(stored, fold(stored), lease, row)
 
@@ -170,12 +182,11 @@ class Resumption:
     ) -> OutputEvent:
         """Run the execution over its ledger, with the lease in hand."""
         runnable, opened = self.runnable, ledger.root
+        history = await self._history(opened, lease)
         run = Run(self.store, self.stream, ledger, row.run_id, row.parent_run_id, opened.run_id, lease)
         run.labels = opened.labels or {}
         run.unattended = self.given.unattended
-        if opened.parent_run_id is not None and runnable.kind == "Agent":
-            records = await wait(self.store.history(opened.parent_run_id))
-            run.history = conversation(records)
+        run.history = history
         self.handle.accept(row.run_id, self.receipts)
         run.note(Resumed(row.run_id, row.parent_run_id, row.at))
         frame = Frame(run, ROOT, runnable.name, runnable.name, runnable.kind, opened.call_id, None)
@@ -199,6 +210,13 @@ class Resumption:
                 why = without_secrets(frame, str(error))
                 frame.mismatch(f"the stored input does not fit its parameters any more ({why})")
         return await run_root(run, frame, runnable, values, self._metadata(), self.handle._arguments)
+
+    async def _history(self, opened: Opened, lease: Lease) -> Sequence[Message]:
+        if opened.parent_run_id is None or self.runnable.kind != "Agent":
+            return ()
+        with _given_up_at_an_error(lease):
+            records = await wait(self.store.history(opened.parent_run_id))
+            return conversation(records)
 
     def _count(self, frame: Frame) -> None:
         for question in frame.run.ledger.questions.values():
@@ -264,6 +282,34 @@ async def _find(store: Store, runnable: Runnable, resume: Mapping[str, Any]) -> 
             f"{', '.join(map(str, resume))} {where} for {runnable.name!r}: pass parent_id, the run that asked"
         )
     return found[0]
+
+
+async def _granted(future: Future[L]) -> L:
+    """What may grant a lease. One that comes when nobody waits for it any more is given up."""
+    try:
+        return await wait(future)
+    except asyncio.CancelledError:
+        future.add_done_callback(_give_up_granted)
+        raise
+
+
+def _give_up_granted(future: Future[Any]) -> None:
+    if future.exception() is None:
+        result = future.result()
+        lease = result.lease if isinstance(result, Settling) else result
+        if lease is not None:
+            lease.holder = GONE
+
+
+@contextmanager
+def _given_up_at_an_error(lease: Lease) -> Iterator[None]:
+    """A lease that no run has taken over yet is not kept alive by a process that has failed with it."""
+    try:
+        yield
+    except BaseException:
+        if lease.holder is None:
+            lease.holder = GONE
+        raise
 
 
 def _has_news(ledger: Ledger) -> bool:

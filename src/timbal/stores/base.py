@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from ..core.answers import Claimed, Refuse, plan, receipts
 from ..core.codec import decode, decode_all, encode
@@ -25,11 +25,16 @@ from ..types.events import ApprovalEvent, InteractionEvent
 from ..types.message import Message
 from .waiting import wait
 
+if TYPE_CHECKING:
+    from .checking import Checked
+
 T = TypeVar("T")
 Age: TypeAlias = "float | timedelta"
 
 #: How long a lease lasts without a sign of life, in seconds (contract section 7).
 LEASE_SECONDS = 30.0
+#: Why a run may have ended though its execution has not.
+UNFINISHED = ("input_required", "approval_required", "interrupted")
 
 
 class Page(NamedTuple, Generic[T]):
@@ -131,6 +136,21 @@ class RunRecord(NamedTuple):
     facts: list[Any]
 
 
+class Prune(NamedTuple):
+    """What is to be removed, by the time of the last sign of life in Unix milliseconds; `None`: no abandoned ones."""
+
+    finished_before: int
+    abandoned_before: int | None
+    dry_run: bool
+
+
+class Pruned(NamedTuple):
+    """How many executions were removed: those that had finished, and those that were open and abandoned."""
+
+    finished: int
+    abandoned: int
+
+
 class BaseStore(ABC):
     """The public face of every store. Its methods may be called from any thread and event loop."""
 
@@ -183,6 +203,22 @@ class BaseStore(ABC):
     @abstractmethod
     def _erase(self, run_id: str) -> Future[bool]:
         """Remove what was recorded; the runs stay, with the status `erased`. Gives whether there was such a run."""
+        ...
+
+    @abstractmethod
+    def _prune(self, prune: Prune) -> Future[Pruned]:
+        """Remove executions with all that was recorded; those that a kept turn of their conversation needs stay."""
+        ...
+
+    @abstractmethod
+    def _check(self) -> Future[list[str]]:
+        """What is wrong with what is kept, in the store's own terms."""
+        ...
+
+    @property
+    @abstractmethod
+    def schema_version(self) -> int:
+        """The version of what is kept; opening the store has brought it to the newest that this library knows."""
         ...
 
     @abstractmethod
@@ -362,6 +398,23 @@ class BaseStore(ABC):
         if not await wait(self._erase(run_id)):
             raise RunNotFound(f"there is no run {run_id} in this store")
         forget_conversations()
+
+    async def prune(self, older_than: Age, *, abandoned_older_than: Age | None = None, dry_run: bool = False) -> Pruned:
+        """Remove executions that finished so many seconds ago, for good and without a tombstone; gives how many.
+
+        An open one (it waits for a person or for a worker, was interrupted, or is parked) is only removed when
+        `abandoned_older_than` says so, and one at work never. A turn of a conversation stays as long as a later one.
+        `dry_run` removes nothing, and gives what would be.
+        """
+        now = time.time_ns() // 1_000_000
+        abandoned = None if abandoned_older_than is None else now - _milliseconds(abandoned_older_than)
+        return await wait(self._prune(Prune(now - _milliseconds(older_than), abandoned, dry_run)))
+
+    async def check(self) -> Checked:
+        """Read everything, and say what is there and what is wrong with it."""
+        from .checking import check
+
+        return await check(self)
 
     async def _stored(self, run_id: str) -> Stored:
         stored = await wait(self.load(run_id))

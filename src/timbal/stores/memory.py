@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, RunNotFound
 from ..ports import COMMITTED, Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
-from .base import BaseStore, Found, RunInfo, Slice, Where, position
+from .base import UNFINISHED, BaseStore, Found, Prune, Pruned, RunInfo, Slice, Where, position
 from .waiting import Ready, failed
+
+#: After so long whoever waits for an execution looks for itself, in seconds.
+LOOK_SECONDS = 1.0
 
 
 class MemoryStore(BaseStore):
@@ -208,6 +211,29 @@ class MemoryStore(BaseStore):
         execution.changed()
         return Ready(True)
 
+    def _prune(self, prune: Prune) -> Future[Pruned]:
+        with self._lock:
+            every = list(dict.fromkeys(self._by_run.values()))
+            found = {e.run_id: is_open for e in every if (is_open := e.prunable(prune)) is not None}
+            for execution in every:  # what a kept turn comes after is kept
+                parent = self._by_run.get(execution.parent_run_id or "")
+                while execution.run_id not in found and parent is not None:
+                    found.pop(parent.run_id, None)
+                    parent = self._by_run.get(parent.parent_run_id or "")
+            if not prune.dry_run:
+                for run_id in found:
+                    execution = self._by_run[run_id]
+                    self._reopen(execution)
+                    self._forget(execution)
+        return Ready(Pruned(len(found) - sum(found.values()), sum(found.values())))
+
+    def _check(self) -> Future[list[str]]:
+        return Ready([])
+
+    @property
+    def schema_version(self) -> int:
+        return 1
+
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def load(self, run_id: str) -> Future[Stored | None]:
@@ -251,7 +277,12 @@ class MemoryStore(BaseStore):
                 return Ready(None)
             future: Future[None] = Future()
             execution.waiters = (*execution.waiters, future)
-            return future
+        # Its holder may go without a word: when its event loop is closed.
+        timer = threading.Timer(LOOK_SECONDS, execution.changed)
+        timer.daemon = True
+        timer.start()
+        future.add_done_callback(lambda _: timer.cancel())
+        return future
 
     def find(self, ids: Sequence[str], runnable: str) -> Future[list[str]]:
         wanted = set(ids)
@@ -371,6 +402,18 @@ class _Execution:
 
     def has_open_questions(self) -> bool:
         return any(question.settled is None for question in self.questions.values())
+
+    def prunable(self, prune: Prune) -> bool | None:
+        """Whether it is open, if it is to be removed; else `None`."""
+        if self.held_by() is not None:
+            return None
+        ended = [run for run in self.runs if run.t1 is not None]
+        last = max(run.t1 or run.t0 for run in self.runs)
+        over = self.lease is None and self.due_at is None and bool(ended) and not self.has_open_questions()
+        if over and max(ended, key=lambda run: run.t1 or 0).reason not in UNFINISHED:
+            return False if last < prune.finished_before else None
+        abandoned = prune.abandoned_before
+        return True if abandoned is not None and max(last, self.due_at or 0) < abandoned else None
 
     def all_records(self) -> list[bytes | str]:
         records: list[bytes | str] = [*self.records]

@@ -14,11 +14,11 @@ from ..errors import StoreError
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import postgres_queries as queries
 from . import postgres_statements as sql
-from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
-from .postgres_jobs import Append, Commit, Erase, Park, Release, Settle, Take
+from .base import LEASE_SECONDS, BaseStore, Found, Prune, Pruned, RunInfo, Slice, Where
+from .postgres_jobs import Append, Commit, Erase, Park, Release, Remove, Settle, Take
 from .postgres_leases import Leases
 from .postgres_readers import Readers
-from .postgres_schema import check_schema, set_up_reader, set_up_writer
+from .postgres_schema import VERSION, check_schema, set_up_reader, set_up_writer
 from .postgres_session import Cut, Session, read_url
 from .postgres_writer import Writer
 from .waiting import wait
@@ -191,6 +191,18 @@ class PostgresStore(BaseStore):
     def _erase(self, run_id: str) -> Future[bool]:
         self._here()
         return self._writer.submit(Erase(run_id))
+
+    def _prune(self, prune: Prune) -> Future[Pruned]:
+        self._here()
+        return self._writer.submit(Remove(prune))
+
+    def _check(self) -> Future[list[str]]:
+        self._here()
+        return self._readers.submit(queries.check)
+
+    @property
+    def schema_version(self) -> int:
+        return VERSION
 
     async def aclose(self) -> None:
         writer, readers = self._writer, self._readers

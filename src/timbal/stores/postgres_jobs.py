@@ -13,6 +13,7 @@ from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling
 from . import postgres_queries as queries
 from . import postgres_statements as sql
+from .base import Prune, Pruned
 from .postgres_leases import Held, Leases
 from .postgres_session import Ask, Row
 
@@ -321,6 +322,22 @@ class Erase(Job):
 
     def outcome(self, rows: list[list[Row]]) -> bool:
         return bool(rows[1])
+
+
+class Remove(Job):
+    """Old executions, removed; gives how many."""
+
+    def __init__(self, prune: Prune) -> None:
+        super().__init__("")
+        self._prune = prune
+
+    def asks(self) -> list[Ask]:
+        values = (self._prune.finished_before, self._prune.abandoned_before)
+        return [Ask(sql.PRUNABLE if self._prune.dry_run else sql.PRUNE, values)]
+
+    def outcome(self, rows: list[list[Row]]) -> Pruned:
+        abandoned = sum(bool(is_open) for _, is_open in rows[0])
+        return Pruned(len(rows[0]) - abandoned, abandoned)
 
 
 def run_state(ended: Ended) -> str:

@@ -218,3 +218,27 @@ def _info(
     return RunInfo(
         run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, state, reason, t0, t1
     )
+
+
+#: What must find nothing, and what it means when it does.
+_WRONG = {
+    "SELECT id FROM runs r WHERE NOT EXISTS (SELECT FROM executions WHERE run = r.execution)": (
+        "run {} belongs to no execution"
+    ),
+    "SELECT DISTINCT execution FROM facts f WHERE NOT EXISTS (SELECT FROM executions WHERE run = f.execution)": (
+        "records of run {} belong to no execution"
+    ),
+    "SELECT name FROM questions q WHERE NOT EXISTS (SELECT FROM executions WHERE run = q.execution)": (
+        "question {} belongs to no execution"
+    ),
+    "SELECT run FROM executions WHERE (holder IS NULL) <> (lease_until IS NULL)": ("run {} has half a lease"),
+    "SELECT name FROM questions WHERE body::json #>> '{0,2}' <> name OR settled::json #>> '{0,1}' <> name": (
+        "question {} holds another one, or another's answer"
+    ),
+}
+
+
+def check(session: Session) -> list[str]:
+    """What is wrong with how the rows belong together."""
+    found = session.run([Ask(Statement("", sql, (str,)), ()) for sql in _WRONG])
+    return [what.format(id) for rows, what in zip(found, _WRONG.values(), strict=True) for (id,) in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .base import UNFINISHED
 from .postgres_session import Statement
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
@@ -243,6 +244,44 @@ ERASE = Statement(
     SELECT run, pg_notify(current_schema(), run)::text FROM erased
     """,
     (str, str),
+)
+
+_LAST = """greatest((SELECT max(coalesce(t1, t0)) FROM runs WHERE execution = e.run), coalesce(e.due_at, 0))"""
+_AT_WORK = "(e.holder IS NOT NULL AND e.lease_until > clock_timestamp())"
+_OVER = f"""
+    (e.holder IS NULL AND e.due_at IS NULL
+    AND NOT EXISTS (SELECT FROM questions q WHERE q.execution = e.run AND q.settled IS NULL)
+    AND EXISTS (SELECT FROM runs WHERE execution = e.run AND t1 IS NOT NULL)
+    AND coalesce((SELECT reason FROM runs WHERE execution = e.run AND t1 IS NOT NULL ORDER BY t1 DESC LIMIT 1), '')
+        NOT IN {UNFINISHED})
+"""
+_OLD = f"""
+    WITH RECURSIVE old AS MATERIALIZED (
+        SELECT run, NOT over AS open FROM (SELECT e.run, {_OVER} AS over, {_LAST} AS last FROM executions e
+            WHERE e.erased_at IS NULL AND NOT {_AT_WORK}) found
+        WHERE CASE WHEN over THEN last < $1::bigint ELSE last < $2::bigint END
+    ), needed AS (
+        SELECT r.execution AS run FROM executions e JOIN runs r ON r.id = e.parent
+            WHERE e.run NOT IN (SELECT run FROM old)
+        UNION SELECT r.execution FROM needed n JOIN executions e ON e.run = n.run JOIN runs r ON r.id = e.parent
+    ), found AS (SELECT run, open FROM old WHERE run NOT IN (SELECT run FROM needed))
+"""
+#: Executions to be removed, and whether they are open: $1 finished before, $2 abandoned before, or NULL. What a kept
+#: turn of a conversation comes after is kept.
+PRUNABLE = Statement("prunable", f"{_OLD} SELECT run, open FROM found", (str, bool))
+#: The same, removed. What a run has taken up meanwhile stays: its row is looked at again once it is locked.
+PRUNE = Statement(
+    "prune",
+    f"""
+    {_OLD}, removed AS (
+        DELETE FROM executions e USING found WHERE e.run = found.run AND NOT {_AT_WORK}
+            AND (found.open OR (e.holder IS NULL AND e.due_at IS NULL)) RETURNING e.run, found.open
+    ), fact AS (DELETE FROM facts USING removed WHERE execution = removed.run
+    ), question AS (DELETE FROM questions USING removed WHERE execution = removed.run
+    ), runs_of AS (DELETE FROM runs USING removed WHERE execution = removed.run)
+    SELECT run, open FROM removed
+    """,
+    (str, bool),
 )
 
 #: What a call in a new process asks for first.

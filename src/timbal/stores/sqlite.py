@@ -18,7 +18,7 @@ from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import sqlite_queries as queries
-from .base import LEASE_SECONDS, BaseStore, Found, RunInfo, Slice, Where
+from .base import LEASE_SECONDS, BaseStore, Found, Prune, Pruned, RunInfo, Slice, Where
 from .process import is_gone, process_name
 from .sqlite_queries import SHIFT, TOP
 from .sqlite_writer import AWAKE_SECONDS, BUSY_SECONDS, Undo, Writer
@@ -165,6 +165,16 @@ class SqliteStore(BaseStore):
     def _erase(self, run_id: str) -> Future[bool]:
         desk = self._desk
         return self._do(lambda db: desk.erase(db, run_id), writes=True)
+
+    def _prune(self, prune: Prune) -> Future[Pruned]:
+        return self._do(lambda db: queries.prune(db, prune, _now()), writes=True)
+
+    def _check(self) -> Future[list[str]]:
+        return self._do(queries.check, writes=False)
+
+    @property
+    def schema_version(self) -> int:
+        return SCHEMA_VERSION
 
     async def aclose(self) -> None:
         self._writer.close()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ports import Due
-from .base import Found, RunInfo, Slice, Where, position
+from .base import UNFINISHED, Found, Prune, Pruned, RunInfo, Slice, Where, position
 
 #: Ids of facts and questions: the execution's, shifted, plus a position up to TOP.
 SHIFT = 20
@@ -189,3 +189,65 @@ def due(db: sqlite3.Connection, runnables: Sequence[str], now: int) -> list[tupl
 
 def park(db: sqlite3.Connection, run_id: str) -> None:
     db.execute("UPDATE executions SET parked = 1 WHERE id = (SELECT execution FROM runs WHERE id = ?)", (run_id,))
+
+
+_LAST = "max(coalesce((SELECT max(coalesce(t1, t0)) FROM runs WHERE execution = e.id), 0), coalesce(e.due_at, 0))"
+_OVER = f"""
+    e.holder IS NULL AND e.due_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM questions q
+        WHERE q.id BETWEEN e.id << {SHIFT} AND (e.id << {SHIFT}) + {TOP} AND q.settled IS NULL)
+    AND coalesce((SELECT reason FROM runs WHERE execution = e.id AND t1 IS NOT NULL ORDER BY t1 DESC LIMIT 1), '')
+        NOT IN {UNFINISHED}
+    AND EXISTS (SELECT 1 FROM runs WHERE execution = e.id AND t1 IS NOT NULL)
+"""
+#: Executions to be removed, and whether they are open: ?1 finished before, ?2 abandoned before or NULL, ?3 now.
+#: What has a lease that lasts is at work. What a kept turn of a conversation comes after is kept.
+_PRUNABLE = f"""
+    WITH RECURSIVE old (id, open) AS MATERIALIZED (
+        SELECT id, NOT over FROM (SELECT e.id, {_OVER} AS over, {_LAST} AS last FROM executions e
+            WHERE (e.holder IS NULL OR e.lease_until < ?3)
+            AND EXISTS (SELECT 1 FROM runs WHERE execution = e.id AND status IS NOT 'erased'))
+        WHERE CASE WHEN over THEN last < ?1 ELSE last < ?2 END
+    ), needed (id) AS (
+        SELECT r.execution FROM executions e JOIN runs r ON r.id = e.parent WHERE e.id NOT IN (SELECT id FROM old)
+        UNION SELECT r.execution FROM needed n JOIN executions e ON e.id = n.id JOIN runs r ON r.id = e.parent
+    )
+    SELECT id, open FROM old WHERE id NOT IN (SELECT id FROM needed)
+"""
+
+
+def prune(db: sqlite3.Connection, prune: Prune, now: int) -> Pruned:
+    found = db.execute(_PRUNABLE, (prune.finished_before, prune.abandoned_before, now)).fetchall()
+    if not prune.dry_run:
+        db.execute("DELETE FROM executions WHERE id NOT IN (SELECT execution FROM runs)")  # see below
+        (newest,) = db.execute("SELECT max(id) FROM executions").fetchone()
+        for id, _ in found:
+            base = id << SHIFT
+            for table in ("facts", "questions"):
+                db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (base, base + TOP))
+            db.execute("DELETE FROM runs WHERE execution = ?", (id,))
+            if id != newest:  # the number of the newest one must not be given to another one
+                db.execute("DELETE FROM executions WHERE id = ?", (id,))
+    abandoned = sum(is_open for _, is_open in found)
+    return Pruned(len(found) - abandoned, abandoned)
+
+
+#: What must find nothing, and what it means when it does.
+_WRONG = {
+    "SELECT id FROM runs WHERE execution NOT IN (SELECT id FROM executions)": "run {} belongs to no execution",
+    f"SELECT id FROM facts WHERE id >> {SHIFT} NOT IN (SELECT id FROM executions)": "record {} belongs to no execution",
+    f"SELECT name FROM questions WHERE id >> {SHIFT} NOT IN (SELECT id FROM executions)": (
+        "question {} belongs to no execution"
+    ),
+    "SELECT run FROM executions WHERE (holder IS NULL) <> (lease_until IS NULL)": "run {} has half a lease",
+    "SELECT name FROM questions WHERE json_extract(body, '$[0][2]') <> name": "question {} holds another one",
+    "SELECT name FROM questions WHERE json_extract(settled, '$[0][1]') <> name": "question {} holds another's answer",
+}
+
+
+def check(db: sqlite3.Connection) -> list[str]:
+    """What is wrong with the file, and with how its rows belong together."""
+    damage = [text for (text,) in db.execute("PRAGMA integrity_check") if text != "ok"]
+    if damage:
+        return damage
+    return [what.format(id) for sql, what in _WRONG.items() for (id,) in db.execute(sql)]

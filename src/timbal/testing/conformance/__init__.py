@@ -12,6 +12,7 @@ from .erasing import Erasing
 from .keeping import Keeping
 from .lasting import Lasting
 from .leasing import Leasing
+from .pruning import Pruning
 from .recovering import Recovering
 from .settling import Settling
 from .sharing import Sharing
@@ -26,7 +27,7 @@ def store_conformance(
     is asked for other store objects on the same data. It is a function of a module, so that other processes find it.
     `processes=False`: for a store that other processes can't open; `durable=False`: for one that ends with its process.
     """
-    parts: tuple[type, ...] = (Keeping, Leasing, Settling, Recovering, Asking, Erasing)
+    parts: tuple[type, ...] = (Keeping, Leasing, Settling, Recovering, Asking, Erasing, Pruning)
     if processes:
         parts += (Sharing,)
     if durable:
