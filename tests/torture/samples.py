@@ -107,7 +107,7 @@ def delegates(diary: Diary, store: Store) -> Runnable:
 
     inner: Agent[str] = Agent("inner", TestModel([_asks_for(order={"name": "inside"}), "inner is done"]), [order])
     first = _asks_for(look_up={"name": "looked"}, inner={"prompt": "go"})
-    turns = [first, _asks_for(order={"name": "outside"}), "done"]
+    turns: list[str | Message] = [first, _asks_for(order={"name": "outside"}), "done"]
     return Agent("delegates", TestModel(turns), [look_up, order, inner], store=store)
 
 

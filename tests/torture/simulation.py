@@ -15,7 +15,7 @@ from timbal import Agent, Tool, idempotency_key, step, suspend
 from timbal.core.codec import decode_all
 from timbal.core.facts import Ended, Returned, Settled
 from timbal.errors import ResumeRejected, RunExists, RunNotFound, StoreError
-from timbal.ports import GONE, Lease, Store
+from timbal.ports import GONE, Lease
 from timbal.state import current
 from timbal.stores import MemoryStore
 from timbal.stores.waiting import failed, wait
@@ -70,7 +70,7 @@ class Host:
                 self._lose(world.chance.choice(self.leases))
             if world.happens(0.03):
                 self.die()
-            if self.dead:
+            if self._is_gone():
                 return failed(StoreError("the process is gone"))  # it was kept, and nobody has heard of it
             return world.late(future)
 
@@ -92,6 +92,9 @@ class Host:
     def _lose(self, lease: Lease) -> None:
         """It shows no sign of life for too long, and works on."""
         lease.holder = GONE
+
+    def _is_gone(self) -> bool:
+        return self.dead
 
     def die(self) -> None:
         self.dead = True
@@ -163,7 +166,7 @@ def recorded_attempts(records: Any) -> list[Any]:
 
 def runnables(world: World, host: Host) -> dict[str, Any]:
     """The program, as each process has it."""
-    store: Store = host  # type: ignore[assignment]
+    store: Any = host
 
     @step
     async def effect(name: str) -> str:
@@ -210,7 +213,9 @@ def runnables(world: World, host: Host) -> dict[str, Any]:
         return "ordered"
 
     uses = [ToolUseContent(name, "order", {"name": name}) for name in ("one", "two")]
-    clerk = Agent("clerk", TestModel([Message("assistant", uses, "tool_use"), "done"]), [order], store=store)
+    clerk: Agent[str] = Agent(
+        "clerk", TestModel([Message("assistant", uses, "tool_use"), "done"]), [order], store=store
+    )
     made: list[Any] = [Tool(asks, store=store), Tool(gathers, store=store), clerk]
     made.append(Tool(gated, store=store, requires_approval=True))
     return {runnable.name: runnable for runnable in made}

@@ -49,7 +49,7 @@ async def test_an_execution_that_is_over_is_not_due_for_ever_when_who_took_its_l
     lease = await wait(world.store.acquire(stored.ref, RunRow(new_id(), out.run_id, now())))
     assert lease is not None
     lease.holder = GONE
-    assert len(await wait(world.store.due(["order"], 10))) == 1
+    assert await wait(world.store.due(["order"], 10)) != []
     worker = Worker([Tool(order, store=world.store)], world.store)
     await worker.look()
     await worker.stop()

@@ -70,8 +70,8 @@ def _play(folder: Path, kills: int, screen: Screen | None) -> Table:
         screen.heading("timbal demo --chaos: one payment, five people, and workers that die")
         screen.text(
             f"A payment of {AMOUNT} waits for an approval. Five processes approve it at once, each in its own words; "
-            f"one of them wins. Workers go on with it and are killed with SIGKILL in the middle, {kills} times. "
-            "The bank deduplicates nothing: it counts what it is told by idempotency key."
+            f"one of them wins. Workers go on with it and are killed with SIGKILL in the middle, {kills} times. The "
+            "bank deduplicates nothing: it counts what it is told by idempotency key."
         )
         screen.space()
     start = processes.Barrier(len(ANSWERERS))
