@@ -64,6 +64,25 @@ class Terminal:
         self._process.stdin.write(text)
         self._process.stdin.flush()
 
+    def interrupt(self, keys: bytes, *, at: bytes) -> int:
+        """Wait for the prompt, press Ctrl-C until it ends, as a person would; gives the exit code.
+
+        On a busy machine the first one can come while nothing listens for it.
+        """
+        self.type(keys, at=at)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        quiet = 0
+        while quiet < 5:
+            ready, _, _ = select.select([self._process.stdout], [], [], 10)
+            if ready and not self._read():
+                break
+            if not ready:
+                quiet += 1
+                self._process.stdin.write(keys)
+                self._process.stdin.flush()
+        return self._process.wait(SECONDS)
+
     def leave(self) -> int:
         """Read to the end; gives the exit code."""
         while self._read():

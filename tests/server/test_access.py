@@ -42,7 +42,7 @@ def http(guarded: Server) -> Iterator[httpx.Client]:
     [
         ({}, 200),
         ({"exp": 1}, 401),
-        ({"exp": int(time.time()) - 5}, 200),  # clocks may differ
+        ({"exp": "lately"}, 200),  # clocks may differ
         ({"exp": None}, 401),
         ({"aud": "another"}, 401),
         ({"iss": "https://evil.example"}, 401),
@@ -57,6 +57,8 @@ def http(guarded: Server) -> Iterator[httpx.Client]:
 def test_a_token_is_believed_only_where_all_of_it_is_right(
     http: httpx.Client, claims: dict[str, Any], status: int
 ) -> None:
+    if claims.get("exp") == "lately":
+        claims = {"exp": int(time.time()) - 5}
     response = http.post("/pay/run", json={"amount": 1}, headers=bearer("ada", "run", **claims))
     assert response.status_code == status
     if status == 401:
