@@ -16,7 +16,8 @@ TIMBAL = str(Path(sys.executable).with_name("timbal"))
 #: Gives the command that follows a terminal of its own; what it is sent is typed there.
 AT_A_TERMINAL = [
     *(sys.executable, "-c"),
-    "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))",
+    "import os, pty, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"  # a job in the background ignores it
+    " sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))",
 ]
 #: With a newline, since Python may notice a Ctrl-C that comes right after the prompt only when its read returns.
 CTRL_C = b"\x03\n"
@@ -63,25 +64,6 @@ class Terminal:
         assert self._process.stdin is not None
         self._process.stdin.write(text)
         self._process.stdin.flush()
-
-    def interrupt(self, keys: bytes, *, at: bytes) -> int:
-        """Wait for the prompt, press Ctrl-C until it ends, as a person would; gives the exit code.
-
-        On a busy machine the first one can come while nothing listens for it.
-        """
-        self.type(keys, at=at)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        quiet = 0
-        while quiet < 5:
-            ready, _, _ = select.select([self._process.stdout], [], [], 10)
-            if ready and not self._read():
-                break
-            if not ready:
-                quiet += 1
-                self._process.stdin.write(keys)
-                self._process.stdin.flush()
-        return self._process.wait(SECONDS)
 
     def leave(self) -> int:
         """Read to the end; gives the exit code."""

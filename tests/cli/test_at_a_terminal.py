@@ -207,7 +207,8 @@ def test_a_run_is_shown_as_a_timeline(folder: Path) -> None:
 
 def test_ctrl_c_in_the_middle_of_work_leaves_a_run_that_goes_on(folder: Path) -> None:
     with terminal("run", "shop.py::long", "seconds=30", folder=folder) as person:
-        assert person.interrupt(b"\x03", at=b"it works") == 130
+        person.type(b"\x03", at=b"it works")
+        assert person.leave() == 130
     (run_id,) = re.findall(r"resume ([0-9a-f]{32})\x1b", person.shown.decode())
     assert b"Traceback" not in person.shown
     record = piped("show", run_id, folder=folder).stdout

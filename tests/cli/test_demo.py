@@ -118,7 +118,8 @@ def test_at_a_terminal_a_person_types_the_answers(tmp_path: Path) -> None:
 
 def test_what_was_left_with_ctrl_c_goes_on_later(tmp_path: Path) -> None:
     with demo_at_terminal(tmp_path, "--answer", "1") as person:
-        assert person.interrupt(CTRL_C, at=DROP) == 130
+        person.type(CTRL_C, at=DROP)
+        assert person.leave() == 130
     folder = folder_of(tmp_path)
     assert f"demo --resume {folder}" in person.shown.decode()
     assert b"Traceback" not in person.shown
