@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, field_serializer
 
 from tests.scenarios.conftest import World
 from tests.scenarios.gate_tools import Till, decide, gate_of
@@ -231,21 +231,41 @@ async def test_an_input_whose_json_is_not_valid_input_is_refused_and_ends_nothin
     world: World, policy: Any, inside: bool
 ) -> None:
     class Order(BaseModel):
-        amount: int = Field(alias="howMuch")
+        amount: int
+
+        @field_serializer("amount")
+        def in_words(self, amount: int) -> str:
+            return "five"
 
     def pay(order: Order) -> str:
         raise AssertionError("it ran")
 
     tool = tool_of(pay, requires_approval=policy, store=world.cold())
-    given: dict[str, Any] = {"order": {"howMuch": 5}}
+    given: dict[str, Any] = {"order": {"amount": 5}}
     if not inside:
         out = await tool(**given)
         assert stands(out) == ("error", "invalid_input")
-        assert "order.howMuch" in (out.status.message or "")
+        assert "order.amount" in (out.status.message or "")
         return
     model = TestModel([turn(use("pay", **given)), "I can't."])
     out = await Agent("clerk", model, [tool], store=world.cold())(prompt="pay")
     assert stands(out) == ("success", "end_turn")
+
+
+async def test_a_gated_model_with_aliases_runs_as_approved_and_as_edited_by_either_name(world: World) -> None:
+    class Order(BaseModel):
+        amount: int = Field(alias="howMuch")
+
+    def pay(order: Order) -> str:
+        return f"paid {order.amount}"
+
+    def fresh() -> Any:
+        return tool_of(pay, requires_approval=True, store=world.cold())
+
+    for edit, paid in ((None, 5), ({"order": {"howMuch": 6}}, 6)):
+        paused = await fresh()(order={"howMuch": 5})
+        decision = True if edit is None else {"approved": True, "override_input": edit}
+        assert (await decide(fresh, paused, decision)).output == f"paid {paid}"
 
 
 async def test_s20_the_input_that_is_given_with_a_decision_must_be_the_stored_one(world: World) -> None:

@@ -180,6 +180,30 @@ UNTYPED: dict[str, tuple[Any, Any]] = {
 }
 
 
+async def test_s47_a_model_with_aliases_is_the_same_as_input_and_as_a_result_on_re_execution(world: World) -> None:
+    class Trip(BaseModel):
+        origin: str = Field(alias="from")
+        stops: int = Field(0, serialization_alias="n")
+
+    seen: list[list[Trip]] = []
+
+    @step
+    def plan(trip: Trip) -> Trip:
+        return trip
+
+    def book(trip: Trip) -> str:
+        seen.append([trip, plan(trip)])
+        return str(ask("ok"))
+
+    def booking() -> Tool[..., Any]:
+        return tool(book, store=world.cold())
+
+    out = await booking()(trip={"from": "Rome", "stops": 2})
+    done = await go_on(booking(), out, {"ok": "yes"})
+    assert done.output == "yes"
+    assert seen == [[Trip.model_validate({"from": "Rome", "stops": 2})] * 2] * 2
+
+
 @pytest.mark.parametrize("make", [sync_step, async_step, nested_call], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("case", UNTYPED)
 async def test_s47_an_untyped_result_is_json_the_first_time_and_on_re_execution(

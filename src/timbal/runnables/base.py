@@ -142,14 +142,14 @@ class Runnable:
 
     def _restore(self, stored: dict[str, Any]) -> dict[str, Any]:
         """The input as the handler takes it, from what is stored; raises `InvalidInput`."""
-        return self._params.validate(stored)
+        return self._params.validate(stored, stored=True)
 
     def _reread(self, recorded: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a gate recorded as the handler takes it, in containers of its own if `recorded` is, and as JSON.
 
         Gaps stay: what would run is what was shown. Raises `InvalidInput`.
         """
-        return self._params.prepare(recorded)
+        return self._params.prepare(recorded, stored=True)
 
     def _for_hooks(self, frame: Frame, values: dict[str, Any]) -> Mapping[str, Any]:
         """The input as hooks see it; behind a gate it is a copy all the way down: what was approved is what runs."""

@@ -52,12 +52,14 @@ class Params:
         self._validate = self._model.__pydantic_validator__.validate_python
         self._function = function
 
-    def prepare(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def prepare(
+        self, arguments: dict[str, Any], *, stored: bool | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arguments as the handler takes them, defaults filled in, and as JSON.
 
-        Raises `InvalidInput`, naming what is wrong.
+        `stored` as in `validate`. Raises `InvalidInput`, naming what is wrong.
         """
-        values = self.validate(arguments)
+        values = self.validate(arguments, stored=stored)
         for value in values.values():
             kind = type(value)
             if not (
@@ -69,10 +71,13 @@ class Params:
                 return values, self._dump(values)
         return values, {**values}
 
-    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the handler takes them, defaults filled in; raises `InvalidInput`."""
+    def validate(self, arguments: dict[str, Any], *, stored: bool | None = None) -> dict[str, Any]:
+        """The arguments as the handler takes them, defaults filled in; raises `InvalidInput`.
+
+        `stored`: they are what `prepare` gave as JSON, where the fields of models go by their names, not their aliases.
+        """
         try:
-            model = self._validate(arguments)
+            model = self._validate(arguments, by_name=stored, by_alias=stored)
         except ValueError as error:
             raise InvalidInput(self._explain(error)) from None
         values: dict[str, Any] = model.__dict__
@@ -167,10 +172,13 @@ class Codec:
         self._adapter: Any = TypeAdapter(annotation)
 
     def load(self, value: Any) -> Any:
-        """The typed value; raises `pydantic.ValidationError`."""
+        """The typed value of what `dump` gave, or of an answer; raises `pydantic.ValidationError`.
+
+        Fields of models go by their names in the one, and by their aliases in the other.
+        """
         from pydantic_core import to_json
 
-        return self._adapter.validate_json(to_json(value))
+        return self._adapter.validate_json(to_json(value), by_name=True, by_alias=True)
 
     def load_text(self, text: str) -> Any:
         """The typed value of a JSON text; raises `pydantic.ValidationError`, a `ValueError`."""
