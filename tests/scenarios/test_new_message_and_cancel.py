@@ -181,15 +181,21 @@ async def test_s24_an_answered_question_keeps_its_result_when_a_new_message_come
     assert (found["1"], "new message" in found["2"]) == ("yes", True)
 
 
-async def test_s24_a_call_that_was_answered_and_has_not_gone_on_has_a_result_when_a_new_message_comes(
-    world: World,
+@pytest.mark.parametrize("calls", [1, 2], ids=["all answered", "one of two answered"])
+async def test_s24_an_accepted_answer_that_no_run_has_used_is_not_lost_to_a_new_message(
+    world: World, calls: int
 ) -> None:
-    uses = (use("ask", "1"), use("ask", "2"))
+    uses = [use("ask", str(n)) for n in range(1, calls + 1)]
     paused = await agent(world.store, *uses)("go")
     await world.cold().answer(paused.run_id, {by_call(paused)["1"]: "yes"})
+    refused = await agent(world.cold(), *uses)("something else", parent_id=paused.run_id)
+    assert stands(refused) == REJECTED
+    assert by_call(paused)["1"] in (refused.status.message or "")
+    await agent(world.cold(), *uses)(parent_id=paused.run_id, resume={})
     output = await agent(world.cold(), *uses)("something else", parent_id=paused.run_id)
     found = results(await world.cold().messages(output.run_id))
-    assert all("new message" in text for text in found.values()), found
+    assert found["1"] == "yes"
+    assert all("new message" in found[str(n)] for n in range(2, calls + 1))
 
 
 async def test_s24_a_late_answer_is_told_that_it_was_superseded_and_changes_nothing(world: World) -> None:

@@ -101,7 +101,17 @@ async def _turn_after(runnable: Runnable, store: Store, parent_id: str, run_id: 
             )
         if not is_paused(last.ended):
             return conversation(records) if runnable.kind == "Agent" else []
+        if unused := [id for id in last.seen_by_open_calls() if _is_answered(last, id)]:
+            raise Refused(
+                f"run {parent_id} has an accepted answer that no run has used yet ({', '.join(unused)}): go on with it "
+                "first, with resume={}, or let a worker do so"
+            )
         await _supersede(runnable, store, parent_id, last, run_id)
+
+
+def _is_answered(ledger: Ledger, id: str) -> bool:
+    settled = ledger.questions[id].settled
+    return settled is not None and settled.state == "answered"
 
 
 async def _supersede(runnable: Runnable, store: Store, parent_id: str, ledger: Ledger, by_run: str) -> None:
