@@ -339,3 +339,36 @@ async def test_s25_an_answer_beside_a_cancel_is_not_called_accepted(world: World
         (second, "accepted", True),
     ]
     assert office.runs == ["ask"] * 3
+
+
+async def test_s25_a_cancel_at_the_moment_when_a_run_ends_leaves_every_caller_with_an_output(world: World) -> None:
+    done: list[str] = []
+
+    @step
+    async def effect(what: str) -> str:
+        done.append(what)
+        await asyncio.sleep(0)
+        return what
+
+    async def order() -> str:
+        await effect("reserve")
+        answer = suspend({"q": "pay?"})
+        await effect("pay")
+        return str(answer)
+
+    def fresh() -> Any:
+        return tool_of(order, store=world.cold())
+
+    for _ in range(10):
+        done.clear()
+        paused = await fresh()()
+        (id,) = ids(paused)
+        await world.store.answer(paused.run_id, {id: "yes"})
+        outputs = await asyncio.gather(
+            *(fresh()(parent_id=paused.run_id, resume=resume).collect() for resume in ({}, {id: "yes"}, {id: "no"})),
+            fresh().cancel(paused.run_id),
+        )
+        ends = {stands(output) for output in outputs}
+        assert ends <= {("success", None), ("cancelled", "cancelled"), ("cancelled", "interaction_already_claimed")}
+        assert len(ends) == 2, "one outcome, and who lost"
+        assert (done.count("reserve"), done.count("pay") <= 1) == (1, True)

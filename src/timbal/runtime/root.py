@@ -31,6 +31,7 @@ async def run_root(
         try:
             if run.halt is not None:
                 raise Halt
+            run.performing = True
             if frame.effective is not None:
                 outcome = await execute_gated(frame, runnable, arguments)
             else:
@@ -43,6 +44,8 @@ async def run_root(
             while task is not None and task.cancelling():
                 task.uncancel()
             outcome = Outcome(INTERRUPTED)
+        finally:
+            run.performing = False
         if run.tasks:
             await run.finish_tasks()
         return await run.end(frame, outcome, metadata)

@@ -65,6 +65,8 @@ class Run(Journal):
     new_id = staticmethod(new_id)
     #: Why no operation of this run is performed any more.
     halt: BaseException | None = None
+    #: Whether its task is in a handler: only there a stop cancels it. How it ends is committed and told in any case.
+    performing = False
     busy = 1
     #: What runs beside the root's own task.
     tasks: set[asyncio.Future[Any]] | frozenset[Any] = frozenset()
@@ -156,7 +158,7 @@ class Run(Journal):
             self.halt = why
             for task in self.tasks:
                 task.cancel()
-            if self.task is not None:
+            if self.performing and self.task is not None:
                 self.task.cancel()
 
     def stopped_by_store(self, reason: str) -> None:
