@@ -214,7 +214,7 @@ BAD_USAGE = {
     "no run id": (["show", "x"], "nothing was kept in this folder yet"),
     "a store that is missing": (["runs", "--store", "sqlite:///absent.db"], "there is no store sqlite:///absent.db"),
     "a status that is none": (["runs", "--status", "done"], "--status is one of running, paused"),
-    "a limit that is none": (["runs", "--limit", "0"], "--limit is a number of at least 1"),
+    "a limit that is none": (["runs", "--limit", "0"], "--limit is a whole number from 1"),
     "a label without a value": (["pending", "--label", "a"], "--label 'a' is not of the form NAME=VALUE"),
     "an unknown option": (["pending", "--absent"], "No such option: --absent"),
 }

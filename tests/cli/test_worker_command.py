@@ -125,7 +125,7 @@ def test_a_run_that_kills_its_process_again_and_again_is_parked_and_taken_up_by_
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--concurrency", "0"], "--concurrency is a whole number above 0, not '0'"),
+        (["--concurrency", "0"], "--concurrency is a whole number from 1 to 1000000, not '0'"),
         (["--store", "memory://"], "a store in memory ends with its process"),
     ],
 )

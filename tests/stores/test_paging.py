@@ -16,7 +16,8 @@ from timbal.core.codec import encode
 from timbal.core.facts import Ended
 from timbal.ports import Lease
 from timbal.stores import postgres_queries, sqlite_queries
-from timbal.stores.base import BaseStore, Slice, Where
+from timbal.stores.base import BaseStore
+from timbal.stores.listings import Slice, Where
 from timbal.stores.postgres_session import Ask
 from timbal.testing.conformance.facts import answer, begin, done, new_id, now, opened, question
 

@@ -11,7 +11,8 @@ from tests.torture.diary import Diary
 from tests.torture.samples import SAMPLES
 from timbal.core.codec import decode_all
 from timbal.core.facts import Ended, Returned, Settled
-from timbal.stores.base import BaseStore, PendingItem
+from timbal.stores.base import BaseStore
+from timbal.stores.listings import PendingItem
 from timbal.stores.waiting import wait
 from timbal.types.events import ApprovalEvent
 from timbal.worker import Worker

@@ -298,22 +298,23 @@ def serve(
 ) -> None:
     """Serve agents and tools over HTTP."""
     from . import serving
+    from .options import number, one_of
 
     def work() -> int:
         what = serving.Serving(
             serving.target_of(target),
             host,
-            serving.number("--port", port, 0, 65535),
+            number("--port", port, 0, 65535),
             store,
-            serving.number("--workers", workers, 1, 64),
+            number("--workers", workers, 1, 64),
             allow_host or [],
             allow_origin or [],
             jwt_audience,
             jwt_issuer,
-            serving.number("--jwt-leeway", jwt_leeway, 0, 3600),
+            number("--jwt-leeway", jwt_leeway, 0, 3600),
             insecure,
-            serving.one_of("--logs", logs, ("text", "json")),
-            serving.number("--grace", grace, 0, 3600),
+            one_of("--logs", logs, ("text", "json")),
+            number("--grace", grace, 0, 3600),
         )
         return serving.serve(what, token, jwt_key)
 

@@ -11,13 +11,15 @@ from ..errors import StoreError
 from ..terminal import command, plain_json
 from .answers import options_of
 from .errors import DONE, CliError
+from .options import number
 from .places import APP_LABEL, ID_LENGTH, named_store, open_to_read
 from .running import pairs, store_of
 from .screen import Screen
 from .words import about, ago, as_json, short, took, ways_to_answer, words_of
 
 if TYPE_CHECKING:
-    from ..stores.base import BaseStore, Page, PendingItem, RunInfo
+    from ..stores.base import BaseStore
+    from ..stores.listings import Page, PendingItem, RunInfo
 
 T = TypeVar("T")
 
@@ -51,9 +53,7 @@ class Query(NamedTuple):
     @property
     def most(self) -> int:
         """How many items at most; raises `CliError`."""
-        if not self.limit.isdecimal() or int(self.limit) < 1:
-            raise CliError(f"--limit is a number of at least 1, not {self.limit!r}")
-        return int(self.limit)
+        return number("--limit", self.limit)
 
     @property
     def words(self) -> list[str]:

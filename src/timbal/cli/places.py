@@ -12,7 +12,8 @@ from .errors import CliError
 
 if TYPE_CHECKING:
     from ..runnables.base import Runnable
-    from ..stores.base import BaseStore, RunRecord
+    from ..stores.base import BaseStore
+    from ..stores.listings import RunRecord
 
 #: The store of the command line, where no other is named (contract section 7).
 DEFAULT = "sqlite:///.timbal/runs.db"

@@ -23,7 +23,7 @@ from .session import How, Session
 if TYPE_CHECKING:
     from ..core.facts import AnyAsked
     from ..runnables.base import Runnable
-    from ..stores.base import RunRecord
+    from ..stores.listings import RunRecord
 
 
 class Options(NamedTuple):

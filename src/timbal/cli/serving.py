@@ -47,20 +47,6 @@ def target_of(given: str | None) -> str:
     return target
 
 
-def number(option: str, text: str, least: int, most: int) -> int:
-    """A whole number within these; raises `CliError`."""
-    if not (text.isascii() and text.isdecimal()) or not least <= int(text) <= most:
-        raise CliError(f"{option} is a whole number from {least} to {most}, not {text!r}")
-    return int(text)
-
-
-def one_of(option: str, text: str, words: Sequence[str]) -> str:
-    """One of these words; raises `CliError`."""
-    if text not in words:
-        raise CliError(f"{option} is one of {', '.join(words)}, not {text!r}")
-    return text
-
-
 def serve(serving: Serving, token: str | None, jwt_key: str | None) -> int:
     """Serve until it is told to stop."""
     token = token or os.environ.get(TOKEN) or None

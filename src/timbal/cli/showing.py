@@ -15,7 +15,7 @@ from .timeline import Entry, timeline
 from .words import answer_words, as_json, call_words, cut, headline, moment, short, tokens, took, who
 
 if TYPE_CHECKING:
-    from ..stores.base import RunInfo, RunRecord
+    from ..stores.listings import RunInfo, RunRecord
 
 _STYLES = {"error": "red", "open": "yellow"}
 

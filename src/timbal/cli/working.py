@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .errors import CliError
 from .locate import Target, load, load_all
+from .options import number
 from .places import give_store, has_own_store, is_kept
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ def work(target: str, store: str | None, concurrency: str, attempts: str, grace:
     worker = Worker(
         runnables,
         kept_in,
-        concurrency=_number("--concurrency", concurrency),
-        max_attempts=_number("--attempts", attempts),
+        concurrency=number("--concurrency", concurrency),
+        max_attempts=number("--attempts", attempts),
     )
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     asyncio.run(
-        _until_stopped(worker, ", ".join(runnable.name for runnable in runnables), float(_number("--grace", grace)))
+        _until_stopped(worker, ", ".join(runnable.name for runnable in runnables), float(number("--grace", grace)))
     )
     return 0
 
@@ -53,8 +54,8 @@ async def _until_stopped(worker: Worker, names: str, grace: float) -> None:
     log = logging.getLogger("timbal.worker")
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+    for stopping in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(stopping, stopped.set)
     running = asyncio.ensure_future(worker.run())
     log.info("works on %s; stop it with Ctrl-C", names)
     waiting = asyncio.ensure_future(stopped.wait())
@@ -63,9 +64,3 @@ async def _until_stopped(worker: Worker, names: str, grace: float) -> None:
     log.info("stops: what is at work has %g s to finish, the rest is left to others", grace)
     await worker.stop(grace)
     await running
-
-
-def _number(option: str, text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise CliError(f"{option} is a whole number above 0, not {text!r}")
-    return int(text)

@@ -12,7 +12,8 @@ from ..errors import StoreError
 from ..stores.events import INBOX, EventLog
 
 if TYPE_CHECKING:
-    from ..stores.base import BaseStore, PendingItem, SettledItem
+    from ..stores.base import BaseStore
+    from ..stores.listings import PendingItem, SettledItem
 
 log = logging.getLogger("timbal.server")
 

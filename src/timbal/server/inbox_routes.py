@@ -14,7 +14,7 @@ from ..core.answers import receipt
 from ..core.codec import decode_all
 from ..core.ledger import Ledger, Question
 from ..errors import ResumeRejected, RunNotFound
-from ..stores.base import PendingItem, SettledItem
+from ..stores.listings import PendingItem, SettledItem
 from ..stores.waiting import wait
 from ..types.value import fields_of
 from . import sse

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.ledger import Ledger, Question
 from ..core.narrate import asked_event
-from ..stores.base import PendingItem, SettledItem
+from ..stores.listings import PendingItem, SettledItem
 from .service import shown_labels
 
 

@@ -12,7 +12,7 @@ from ..core.ids import ROOT
 from ..core.ledger import Ledger
 from ..core.transcript import output_value
 from ..errors import RunNotFound
-from ..stores.base import RunInfo
+from ..stores.listings import RunInfo
 from ..types.run_status import RunStatus
 from . import reading, sse
 from .bodies import read_object, take_apart

@@ -30,7 +30,8 @@ from .settings import Limits
 
 if TYPE_CHECKING:
     from ..runnables.base import Runnable
-    from ..stores.base import BaseStore, RunInfo
+    from ..stores.base import BaseStore
+    from ..stores.listings import RunInfo
 
 log = logging.getLogger("timbal.server")
 

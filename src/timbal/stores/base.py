@@ -6,149 +6,45 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from datetime import timedelta
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..core.answers import Claimed, Refuse, plan, receipts
-from ..core.codec import decode, decode_all, encode
-from ..core.facts import Asked, Ended, Gated, Opened, Revoked, Settled
-from ..core.gates import public_decision
+from ..core.codec import decode_all, encode
+from ..core.facts import Ended, Opened, Revoked, Settled
 from ..core.grants import Grant, standing_in
 from ..core.ledger import Ledger
-from ..core.narrate import asked_event
 from ..core.schema_check import check_against
 from ..errors import ResumeRejected, RunErased, RunNotFound
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from ..types.approval import Principal
-from ..types.events import ApprovalEvent, InteractionEvent
 from ..types.message import Message
+from .listings import (
+    Age,
+    Found,
+    Page,
+    PendingItem,
+    Prune,
+    Pruned,
+    RunInfo,
+    RunRecord,
+    SettledItem,
+    Slice,
+    Where,
+    milliseconds,
+    pending_item,
+    settled_item,
+    slice_of,
+    where_of,
+)
 from .waiting import wait
 
 if TYPE_CHECKING:
     from .checking import Checked
 
 T = TypeVar("T")
-Age: TypeAlias = "float | timedelta"
 
 #: How long a lease lasts without a sign of life, in seconds (contract section 7).
 LEASE_SECONDS = 30.0
-#: Why a run may have ended though its execution has not.
-UNFINISHED = ("input_required", "approval_required", "interrupted")
-
-
-class Page(NamedTuple, Generic[T]):
-    """Some of the items; `next` asks for the following ones (`after=page.next`), or is `None`."""
-
-    items: list[T]
-    next: str | None
-
-
-class RunInfo(NamedTuple):
-    """What is known of a run. Times in Unix milliseconds; `status` is `running` until the run has ended or paused.
-
-    Of an erased run, `t1` is when it was erased.
-    """
-
-    run_id: str
-    execution_id: str
-    parent_run_id: str | None
-    runnable: str
-    runnable_type: str
-    labels: dict[str, str]
-    status: str
-    reason: str | None
-    t0: int
-    t1: int | None
-
-
-class Where(NamedTuple):
-    """Which runs or items; `None` and no labels mean any. `since` and `until` are Unix milliseconds, both included."""
-
-    runnable: str | None = None
-    kind: str | None = None
-    status: str | None = None
-    labels: Mapping[str, str] = MappingProxyType({})
-    since: int | None = None
-    until: int | None = None
-
-
-class Slice(NamedTuple):
-    """Which part of what was found: the first `limit` of those after the position `after`."""
-
-    after: str | None
-    newest_first: bool
-    limit: int
-
-
-class Found(NamedTuple):
-    """A question as a store finds it: its position, its `Asked` fact, and its `Settled` fact once it has one."""
-
-    position: str
-    run_id: str
-    labels: dict[str, str]
-    runnable: str
-    body: bytes | str
-    settled: bytes | str | None
-
-
-class PendingItem(NamedTuple):
-    """An open item of the inbox: `event` is what the run emitted, `run_id` the run to resume."""
-
-    id: str
-    run_id: str
-    kind: str
-    runnable: str
-    labels: dict[str, str]
-    asked_at: int
-    expires_at: int | None
-    event: InteractionEvent | ApprovalEvent
-
-
-class SettledItem(NamedTuple):
-    """What became of an item: who settled it, when, with what, and by which channel.
-
-    `state`: `answered | cancelled | expired | superseded`; `value`: the answer, or why it was cancelled; `by`: the
-    `Principal`, where one was given; `channel`: where the answer came in, where that was said; `settled_by_run_id`: the
-    run that brought it, `None` for `store.answer`.
-    """
-
-    id: str
-    run_id: str
-    kind: str
-    runnable: str
-    labels: dict[str, str]
-    asked_at: int
-    settled_at: int
-    state: str
-    value: Any
-    by: dict[str, Any] | None
-    channel: str | None
-    settled_by_run_id: str | None
-    event: InteractionEvent | ApprovalEvent
-
-
-class RunRecord(NamedTuple):
-    """A run with everything that its execution recorded: `facts` in order, `messages` as a model would read them."""
-
-    info: RunInfo
-    runs: list[RunInfo]
-    facts: list[Any]
-
-
-class Prune(NamedTuple):
-    """What is to be removed, by the time of the last sign of life in Unix milliseconds; `None`: no abandoned ones."""
-
-    finished_before: int
-    abandoned_before: int | None
-    dry_run: bool
-
-
-class Pruned(NamedTuple):
-    """How many executions were removed: those that had finished, and those that were open and abandoned."""
-
-    finished: int
-    abandoned: int
 
 
 class BaseStore(ABC):
@@ -250,8 +146,8 @@ class BaseStore(ABC):
         `runnable` is the one that was called from outside; `labels` are those of its run, and all of them must fit.
         Pages show each item once, however many are settled or asked between them.
         """
-        where = _where(runnable, kind, None, labels, older_than, newer_than)
-        return await self._page(where, after, newest_first, limit, _pending_item, settled=False)
+        where = where_of(runnable, kind, None, labels, older_than, newer_than)
+        return await self._page(where, after, newest_first, limit, pending_item, settled=False)
 
     async def settled(
         self,
@@ -266,8 +162,8 @@ class BaseStore(ABC):
         limit: int = 100,
     ) -> Page[SettledItem]:
         """What became of items, the last settled first; otherwise as `pending`. Ages since they were settled."""
-        where = _where(runnable, kind, None, labels, older_than, newer_than)
-        return await self._page(where, after, newest_first, limit, _settled_item, settled=True)
+        where = where_of(runnable, kind, None, labels, older_than, newer_than)
+        return await self._page(where, after, newest_first, limit, settled_item, settled=True)
 
     async def _page(
         self,
@@ -279,7 +175,7 @@ class BaseStore(ABC):
         *,
         settled: bool,
     ) -> Page[T]:
-        rows = await wait(self._questions(where, _slice(after, newest_first, limit), settled=settled))
+        rows = await wait(self._questions(where, slice_of(after, newest_first, limit), settled=settled))
         return Page([item(row) for row in rows[:limit]], rows[limit - 1].position if len(rows) > limit else None)
 
     async def runs(
@@ -298,8 +194,8 @@ class BaseStore(ABC):
 
         `status`: `running | paused | parked | success | error | cancelled | erased`.
         """
-        where = _where(runnable, None, status, labels, older_than, newer_than)
-        rows = await wait(self._list_runs(where, _slice(after, newest_first, limit)))
+        where = where_of(runnable, None, status, labels, older_than, newer_than)
+        rows = await wait(self._list_runs(where, slice_of(after, newest_first, limit)))
         more = len(rows) > limit
         return Page(rows[:limit], f"{rows[limit - 1].t0}.{rows[limit - 1].run_id}" if more else None)
 
@@ -407,8 +303,8 @@ class BaseStore(ABC):
         `dry_run` removes nothing, and gives what would be.
         """
         now = time.time_ns() // 1_000_000
-        abandoned = None if abandoned_older_than is None else now - _milliseconds(abandoned_older_than)
-        return await wait(self._prune(Prune(now - _milliseconds(older_than), abandoned, dry_run)))
+        abandoned = None if abandoned_older_than is None else now - milliseconds(abandoned_older_than)
+        return await wait(self._prune(Prune(now - milliseconds(older_than), abandoned, dry_run)))
 
     async def check(self) -> Checked:
         """Read everything, and say what is there and what is wrong with it."""
@@ -428,77 +324,3 @@ class BaseStore(ABC):
             if info.run_id == run_id and info.status == "erased":
                 return RunErased(f"run {run_id} was erased; only its id and times are kept", erased_at=info.t1 or 0)
         return RunNotFound(f"there is no run {run_id} in this store")
-
-
-def _where(
-    runnable: str | None,
-    kind: str | None,
-    status: str | None,
-    labels: Mapping[str, str] | None,
-    older_than: Age | None,
-    newer_than: Age | None,
-) -> Where:
-    now = time.time_ns() // 1_000_000
-    return Where(
-        runnable,
-        kind,
-        status,
-        labels or {},
-        None if newer_than is None else now - _milliseconds(newer_than),
-        None if older_than is None else now - _milliseconds(older_than),
-    )
-
-
-def _milliseconds(age: Age) -> int:
-    return int((age.total_seconds() if isinstance(age, timedelta) else age) * 1000)
-
-
-def _slice(after: str | None, newest_first: bool, limit: int) -> Slice:
-    """The page, and one more: it tells whether there are more."""
-    if limit < 1:
-        raise ValueError(f"limit is at least 1, not {limit!r}")
-    if after is not None:
-        position(after, str)
-    return Slice(after, newest_first, limit + 1)
-
-
-def position(after: str, of: Callable[[str], T]) -> tuple[int, T]:
-    """The time and the id that a page's `.next` names; raises `ValueError` for what is none."""
-    at, dot, id = after.partition(".")
-    try:
-        if dot:
-            return int(at), of(id)
-    except ValueError:
-        pass
-    raise ValueError(f"after={after!r} is no position: pass the .next of a page")
-
-
-def _pending_item(found: Found) -> PendingItem:
-    (asked,) = decode(found.body)
-    assert isinstance(asked, Asked | Gated)
-    event = asked_event(asked)
-    return PendingItem(
-        asked.id, found.run_id, asked.name, found.runnable, found.labels, asked.at, asked.expires_at, event
-    )
-
-
-def _settled_item(found: Found) -> SettledItem:
-    assert found.settled is not None
-    (asked,), (settled,) = decode(found.body), decode(found.settled)
-    assert isinstance(asked, Asked | Gated)
-    assert isinstance(settled, Settled)
-    return SettledItem(
-        asked.id,
-        found.run_id,
-        asked.name,
-        found.runnable,
-        found.labels,
-        asked.at,
-        settled.at,
-        settled.state,
-        public_decision(asked, settled.value) if isinstance(asked, Gated) else settled.value,
-        settled.by,
-        settled.channel,
-        settled.run_id,
-        asked_event(asked),
-    )

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, RunNotFound
 from ..ports import COMMITTED, Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
-from .base import UNFINISHED, BaseStore, Found, Prune, Pruned, RunInfo, Slice, Where, position
+from .base import BaseStore
+from .listings import UNFINISHED, Found, Prune, Pruned, RunInfo, Slice, Where, position
 from .waiting import Ready, failed
 
 #: After so long whoever waits for an execution looks for itself, in seconds.

@@ -14,7 +14,8 @@ from ..errors import StoreError
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import postgres_queries as queries
 from . import postgres_statements as sql
-from .base import LEASE_SECONDS, BaseStore, Found, Prune, Pruned, RunInfo, Slice, Where
+from .base import LEASE_SECONDS, BaseStore
+from .listings import Found, Prune, Pruned, RunInfo, Slice, Where
 from .postgres_jobs import Append, Commit, Erase, Park, Release, Remove, Settle, Take
 from .postgres_leases import Leases
 from .postgres_readers import Readers

@@ -13,7 +13,7 @@ from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
 from ..ports import Lease, QuestionRow, RunRow, Settlement, Settling
 from . import postgres_queries as queries
 from . import postgres_statements as sql
-from .base import Prune, Pruned
+from .listings import Prune, Pruned
 from .postgres_leases import Held, Leases
 from .postgres_session import Ask, Row
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..ports import Due
-from .base import Found, RunInfo, Slice, Where, position
+from .listings import Found, RunInfo, Slice, Where, position
 from .postgres_session import Ask, Row, Session, Statement, Value
 
 _INFO = Statement(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import UNFINISHED
+from .listings import UNFINISHED
 from .postgres_session import Statement
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"

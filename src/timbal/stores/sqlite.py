@@ -18,7 +18,8 @@ from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import sqlite_queries as queries
-from .base import LEASE_SECONDS, BaseStore, Found, Prune, Pruned, RunInfo, Slice, Where
+from .base import LEASE_SECONDS, BaseStore
+from .listings import Found, Prune, Pruned, RunInfo, Slice, Where
 from .process import is_gone, process_name
 from .sqlite_queries import SHIFT, TOP
 from .sqlite_writer import AWAKE_SECONDS, BUSY_SECONDS, Undo, Writer

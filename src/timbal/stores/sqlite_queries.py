@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ports import Due
-from .base import UNFINISHED, Found, Prune, Pruned, RunInfo, Slice, Where, position
+from .listings import UNFINISHED, Found, Prune, Pruned, RunInfo, Slice, Where, position
 
 #: Ids of facts and questions: the execution's, shifted, plus a position up to TOP.
 SHIFT = 20

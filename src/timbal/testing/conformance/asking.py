@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import pytest
 
 from ...core.facts import Ended
-from ...stores.base import BaseStore, Page
+from ...stores.base import BaseStore
+from ...stores.listings import Page
 from ...types.events import InteractionEvent
 from .facts import Work, answer, begin, done, load, now
 from .stores import OnAStore, Stores

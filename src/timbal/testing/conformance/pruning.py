@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ...stores.base import BaseStore, Pruned
+from ...stores.base import BaseStore
 from ...stores.checking import Checked
+from ...stores.listings import Pruned
 from .asking import run_ids
 from .facts import answer, begin, done, going_on, load
 from .stores import OnAStore, Stores
