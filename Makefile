@@ -18,7 +18,7 @@ export UV_NO_PROGRESS := 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test tmux check static formatted lint types imports fmt lock demo torture strace
+.PHONY: help setup test tmux check static formatted lint types imports fmt lock vendor demo torture strace
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
@@ -61,6 +61,13 @@ fmt: setup  ## format, and mend what the linter can mend
 lock: $(BIN)/uv  ## write requirements/dev.lock again; ARGS=--upgrade takes newer releases
 	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --all-extras --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --custom-compile-command "make lock" --quiet $(ARGS) --output-file $(LOCK)
+
+vendor:  ## bundle the page's vendored modules again, from requirements/vendor
+	rm -rf .venv/vendor && mkdir -p .venv/vendor && cp requirements/vendor/* .venv/vendor
+	npm install --prefix .venv/vendor --silent --no-audit --no-fund
+	for module in lit json-schema; do .venv/vendor/node_modules/.bin/esbuild .venv/vendor/$$module.js --bundle --format=esm \
+		--minify --target=es2022 --legal-comments=eof --outfile=src/timbal/web/vendor/$$module.js; done
+	sha256sum src/timbal/web/vendor/*.js
 
 demo: $(DEMO)  ## run the demo, installing only what it needs
 	$(BIN)/timbal demo

@@ -1,0 +1,1 @@
+export { Validator } from "@cfworker/json-schema";
