@@ -288,6 +288,10 @@ def serve(
     jwt_leeway: Annotated[
         str, typer.Option("--jwt-leeway", metavar="SECONDS", help="By how much clocks may differ.")
     ] = "30",
+    static: Annotated[
+        Path | None,
+        typer.Option("--static", metavar="DIR", help="Files of your own for the page: custom.js, custom.css."),
+    ] = None,
     grace: Annotated[
         str, typer.Option("--grace", metavar="SECONDS", help="How long running calls may go on when it stops.")
     ] = "10",
@@ -315,6 +319,7 @@ def serve(
             insecure,
             one_of("--logs", logs, ("text", "json")),
             number("--grace", grace, 0, 3600),
+            str(static) if static is not None else None,
         )
         return serving.serve(what, token, jwt_key)
 

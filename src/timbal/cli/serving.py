@@ -37,6 +37,7 @@ class Serving(NamedTuple):
     insecure: bool = False
     logs: str = "text"
     grace: float = 10.0
+    static: str | None = None
 
 
 def target_of(given: str | None) -> str:
@@ -61,6 +62,8 @@ def serve(serving: Serving, token: str | None, jwt_key: str | None) -> int:
             os.environ[name] = secret
         else:
             os.environ.pop(name, None)
+    if serving.static is not None and not Path(serving.static).is_dir():
+        raise CliError(f"--static {serving.static} is no folder")
     served, _ = _runnables(serving)  # what is wrong with them is said here, once
     if serving.workers > 1 and named_store(serving.store) == "memory://" and not any(map(has_own_store, served)):
         raise CliError("memory:// belongs to one process", hint="Name another --store, or take --workers 1.")
@@ -115,6 +118,7 @@ def app() -> Any:
             allow_hosts=_hosts(serving, guarded=bool(token or key)),
             allow_origins=serving.allow_origins,
             limits=Limits(grace=serving.grace),
+            static=serving.static,
         )
     except ValueError as problem:
         raise CliError(str(problem)) from None

@@ -6,7 +6,6 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack
 
@@ -122,11 +121,6 @@ class Agent(Runnable, Generic[Out]):
     def run_sync(self, prompt: Any = None, **params: Any) -> OutputEvent:
         """Run to the end or the pause, for code that is not async."""
         return self._run_sync(self(prompt, **params))
-
-    @cached_property
-    def description(self) -> str:
-        """What another agent's model reads of it."""
-        return self._description or ""
 
     @property
     def _input_names(self) -> Sequence[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from copy import copy
 from types import MappingProxyType
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from ..runtime.gate import Gate, Policy
@@ -78,6 +79,11 @@ class Runnable:
             raise ValueError(
                 f"{self.kind} {name!r}: default_params can't hold {sorted(taken)}; these names belong to the call"
             )
+
+    @cached_property
+    def description(self) -> str:
+        """What a model reads of it."""
+        return self._description or ""
 
     # -- calling -----------------------------------------------------------------------------------------------------
 

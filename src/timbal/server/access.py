@@ -9,6 +9,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import jwt
+from starlette.requests import cookie_parser
 
 from ..types.approval import Principal
 from .problems import Problem
@@ -117,14 +118,29 @@ class Access:
         if not self.guarded:
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        given = given.strip()
-        if scheme.lower() != "bearer" or not given:
+        given = given.strip() if scheme.lower() == "bearer" else _of_session(headers)
+        if not given:
             raise _unknown("send the header Authorization: Bearer <token>")
         if self.token is not None and hmac.compare_digest(given.encode(), self.token.encode()):
             return TOKEN_BEARER
         if self.jwt is None:
             raise _unknown("the token is not accepted")
         return self.jwt.principal(given)
+
+
+def session_cookie(headers: Mapping[str, str]) -> str:
+    """The cookie that holds a signed-in page's token: browsers do not tell the ports of a host apart."""
+    port = headers.get("host", "").rpartition(":")[2]
+    return f"timbal_session_{port}" if port.isdecimal() else "timbal_session"
+
+
+def _of_session(headers: Mapping[str, str]) -> str:
+    """The token of a signed-in page, empty where there is none."""
+    held = cookie_parser(headers.get("cookie", "")).get(session_cookie(headers), "")
+    try:
+        return bytes.fromhex(held).decode()
+    except ValueError:
+        return ""
 
 
 def check_role(principal: Principal | None, roles: Sequence[Role]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
@@ -18,6 +19,7 @@ from ..runnables.base import Runnable
 from . import inbox_routes, run_routes, schemas
 from .access import ANY_HOST, LOOPBACK, Access, JwtRules, Role
 from .endpoints import Call, Work, endpoint, json_response
+from .page import Page
 from .problems import KINDS, Problem
 from .service import Service
 from .settings import LONGEST_WAIT, MOST, USUAL, Limits
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 #: What no runnable can be called that has routes of its own beside others.
 TAKEN = frozenset(
     {"stream", "run", "runs", "cancel", "pending", "params_model_schema", "return_model_schema", "healthcheck"}
-    | {"readyz", "docs", "redoc"}
+    | {"readyz", "docs", "redoc", "session", "static", "web"}
 )
 
 
@@ -42,13 +44,15 @@ def create_app(
     allow_hosts: Iterable[str] | None = None,
     allow_origins: Iterable[str] = (),
     limits: Limits | None = None,
+    static: Path | str | None = None,
 ) -> FastAPI:
     """An ASGI application with all routes of contract section 8.
 
     `default` is the runnable at the root, where it is not the only one. `store`: an object or a URL; else that of the
     runnables. `token` or `jwt`: then every route but the health ones needs credentials. `allow_hosts`: what may stand
     in `Host`; else the names of this machine itself, and anything where credentials are needed. `allow_origins`: sites
-    whose pages may call. Raises `ValueError` for runnables that can't be served together.
+    whose pages may call. `static`: a folder with files of your own for the page, `custom.js` and `custom.css` among
+    them. Raises `ValueError` for runnables that can't be served together.
     """
     api = router(
         runnables,
@@ -59,6 +63,7 @@ def create_app(
         allow_hosts=allow_hosts,
         allow_origins=allow_origins,
         limits=limits,
+        static=static,
     )
     app = FastAPI(title="timbal", version=__version__, lifespan=lifespan(api), docs_url=None, redoc_url=None)
     app.state.timbal = api.service
@@ -101,6 +106,7 @@ def router(
     allow_hosts: Iterable[str] | None = None,
     allow_origins: Iterable[str] = (),
     limits: Limits | None = None,
+    static: Path | str | None = None,
 ) -> Router:
     """The same routes for an application of your own: `app.include_router(api, prefix="/ai")`."""
     served = [runnables] if isinstance(runnables, Runnable) else list(runnables)
@@ -111,7 +117,16 @@ def router(
     access = Access(token, jwt, hosts, frozenset(allow_origins))
     api = Router(Service(served, default, store, access, limits or Limits()))
     _Routes(api).add_all()
+    page = Page(api.service, _folder(static))
+    for method, path, show in page.routes():
+        api.add_route(path, show, [method], include_in_schema=False)
     return api
+
+
+def _folder(given: Path | str | None) -> Path | None:
+    if given is not None and not Path(given).is_dir():
+        raise ValueError(f"static={str(given)!r} is no folder")
+    return Path(given) if given is not None else None
 
 
 def _check(served: list[Runnable], default: Runnable | None) -> None:

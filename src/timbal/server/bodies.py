@@ -36,7 +36,7 @@ async def read_json(request: Request, most: int) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise Problem(415, f"the body is JSON, with Content-Type: application/json, not {kind}")
-    body = await _read(request, most)
+    body = await read_body(request, most)
     if not body.strip():
         raise Problem(400, "the body is empty; it is a JSON object")
     try:
@@ -53,7 +53,8 @@ async def read_object(request: Request, most: int) -> dict[str, Any]:
     return body
 
 
-async def _read(request: Request, most: int) -> bytes:
+async def read_body(request: Request, most: int) -> bytes:
+    """The body's bytes; raises `Problem` where they are too many."""
     length = request.headers.get("content-length", "0")
     too_large = Problem(413, f"the body has more than {most} bytes", headers={"Connection": "close"})
     if length.isdecimal() and int(length) > most:
