@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from copy import copy
-from types import MappingProxyType
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from ..runtime.gate import Gate, Policy
