@@ -70,8 +70,8 @@ vendor:  ## bundle the page's vendored modules again, from requirements/vendor
 		--minify --target=es2022 --legal-comments=eof --outfile=src/timbal/web/vendor/$$module.js; done
 	sha256sum src/timbal/web/vendor/*.js
 
-demo: $(DEMO)  ## run the demo, installing only what it needs
-	$(BIN)/timbal demo
+demo: $(DEMO)  ## run the demo, installing only what it needs; ARGS=--terminal plays it without a browser
+	$(BIN)/timbal demo $(ARGS)
 
 .venv/dev.stamp: $(LOCK) $(PACKAGE) | $(BIN)/uv
 	$(BIN)/uv pip sync --quiet --require-hashes $(LOCK)

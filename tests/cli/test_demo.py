@@ -1,5 +1,6 @@
 """`timbal demo`, run as its user runs it: as a process, at a terminal or without one."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cli.commands import CTRL_C, Terminal, environment, piped, terminal
@@ -28,8 +30,8 @@ def demo(tmp_path: Path, *arguments: str, **more: str) -> subprocess.CompletedPr
 
 
 def demo_at_terminal(tmp_path: Path, *arguments: str) -> AbstractContextManager[Terminal]:
-    """Run it at a terminal."""
-    return terminal("demo", *arguments, folder=tmp_path, TMPDIR=str(tmp_path))
+    """Play it at a terminal."""
+    return terminal("demo", "--terminal", *arguments, folder=tmp_path, TMPDIR=str(tmp_path))
 
 
 def folder_of(tmp_path: Path) -> Path:
@@ -121,7 +123,7 @@ def test_what_was_left_with_ctrl_c_goes_on_later(tmp_path: Path) -> None:
         person.type(CTRL_C, at=DROP)
         assert person.leave() == 130
     folder = folder_of(tmp_path)
-    assert f"demo --resume {folder}" in person.shown.decode()
+    assert f"demo --terminal --resume {folder}" in person.shown.decode()
     assert b"Traceback" not in person.shown
     with demo_at_terminal(tmp_path, "--resume", str(folder)) as person:
         person.type(b"y\n", at=DROP)
@@ -215,3 +217,28 @@ def test_the_version_names_the_distribution(tmp_path: Path) -> None:
 
     done = piped("--version", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"timbal-hitl {__version__}\n")
+
+
+def test_at_a_terminal_the_demo_opens_with_the_page(tmp_path: Path) -> None:
+    with terminal("demo", folder=tmp_path, TMPDIR=str(tmp_path)) as person:
+        person.read(b"scripted assistant")
+        person.read(b"--terminal")
+        found = re.search(rb"http://127\.0\.0\.1:\d+", person.shown)
+        assert found is not None
+        # It is told just before it is served.
+        calls = httpx.HTTPTransport(retries=9)
+        with httpx.Client(base_url=found[0].decode(), transport=calls, timeout=60) as browser:
+            assert "timbal-app" in browser.get("/").text
+            started = browser.post("/run", json={"prompt": "Go."}).json()
+        assert started["status"]["reason"] == "input_required"
+        person.type(CTRL_C, at=b"\n")
+        person.leave()
+    done = piped("pending", "--app", "app.py", "--json", folder=folder_of(tmp_path))
+    (item,) = json.loads(done.stdout)["items"]
+    assert item["run_id"] == started["run_id"]
+
+
+def test_the_page_of_the_demo_does_not_go_on_in_a_folder_without_one(tmp_path: Path) -> None:
+    with terminal("demo", "--resume", "absent", folder=tmp_path) as person:
+        person.read(b"no demo of the page was left in absent")
+        assert person.leave() == 2

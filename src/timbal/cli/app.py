@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -370,6 +373,9 @@ def demo(
     resume: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Go on with a demo that was left, in its folder.")
     ] = None,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Play it here, process by process, without a browser.")
+    ] = False,
     scripted: Annotated[
         bool, typer.Option("--scripted", help="Use the scripted assistant, even where there is a key for a model.")
     ] = False,
@@ -379,7 +385,7 @@ def demo(
     kills: Annotated[int, typer.Option(metavar="N", min=1, help="With --chaos: how many.")] = 100,
     json: Annotated[bool, typer.Option("--json", help="With --chaos: print the table as JSON.")] = False,
 ) -> None:
-    """See a run ask, lose its process, and go on in another one."""
+    """See a run ask, lose its process, and go on in another one: in a browser, or here."""
     if chaos:
         from ..demo.chaos import play_chaos
 
@@ -388,12 +394,30 @@ def demo(
     from ..demo.story import FolderError, play
 
     try:
-        code = play(answer or [], resume, scripted=scripted)
+        if terminal or answer or not sys.stdin.isatty() or not _has_server():
+            code = play(answer or [], resume, scripted=scripted)
+        else:
+            code = _demo_page(resume, scripted)
     except AnswerError as problem:
         raise typer.BadParameter(str(problem), param_hint="--answer") from None
     except FolderError as problem:
         raise typer.BadParameter(str(problem), param_hint="--resume") from None
     raise typer.Exit(code)
+
+
+def _has_server() -> bool:
+    return find_spec("uvicorn") is not None and find_spec("fastapi") is not None
+
+
+def _demo_page(folder: Path | None, scripted: bool) -> int:
+    from ..demo import page
+    from . import serving
+
+    folder, model = page.lay_out(folder, scripted=scripted)
+    port = page.free_port()
+    page.introduce(folder, model, port)
+    os.chdir(folder)
+    return serving.serve(serving.Serving(page.TARGET, port=port, logs="quiet"), None, None)
 
 
 def _finish(work: Callable[[], int]) -> None:

@@ -73,7 +73,7 @@ def assistant(model: str) -> Agent[Any]:
     """The assistant with the model of this name, and with its store and its effects in the working folder."""
     return Agent(
         "assistant",
-        model=TestModel(handler=reply) if model == SCRIPTED else model,
+        model=TestModel(handler=reply, chunk_size=6) if model == SCRIPTED else model,
         system_prompt=SYSTEM_PROMPT,
         tools=[Tool(set_up_database, pre_hook=_starts)],
         store=f"sqlite:///{STORE}",

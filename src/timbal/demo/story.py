@@ -70,14 +70,19 @@ def _to_come(found: Standing | None) -> Sequence[str]:
     return () if found is not None and found.status == "success" else QUESTIONS
 
 
-def _introduce(screen: Screen, model: str, found: Standing | None) -> None:
+def announce_model(screen: Screen, model: str) -> None:
+    """Say who plays the model."""
     if model == SCRIPTED:
         screen.heading("timbal demo: scripted assistant, no model and no key")
-    else:
-        screen.heading(f"timbal demo: a real model, {model}")
-        key = next(key for key, name in MODELS.items() if name == model)
-        screen.text(f"It is used because {key} is set. Without one: timbal demo --scripted")
-        screen.space()
+        return
+    screen.heading(f"timbal demo: a real model, {model}")
+    key = next(key for key, name in MODELS.items() if name == model)
+    screen.text(f"It is used because {key} is set. Without one: timbal demo --scripted")
+    screen.space()
+
+
+def _introduce(screen: Screen, model: str, found: Standing | None) -> None:
+    announce_model(screen, model)
     if found is not None:
         screen.text("Going on with what an earlier demo left:")
         _show(screen, found)
@@ -121,10 +126,10 @@ def _fail(screen: Screen, folder: Path, model: str, code: int) -> None:
     screen.text(f"It failed, with exit code {code}. What it left is in:", "red")
     screen.verbatim(str(folder))
     screen.text("Once the cause is gone, go on with:")
-    screen.verbatim(command("demo", "--resume", str(folder)))
+    screen.verbatim(command("demo", "--terminal", "--resume", str(folder)))
     if model != SCRIPTED:
         screen.text("Without a model and without a key, the same demo with a script in the model's place:")
-        screen.verbatim(command("demo", "--scripted"))
+        screen.verbatim(command("demo", "--terminal", "--scripted"))
 
 
 def _work(screen: Screen, folder: Path, model: str, request: list[str]) -> int:
@@ -167,4 +172,4 @@ def _leave(screen: Screen, folder: Path) -> None:
     screen.space()
     screen.space()
     screen.text("You left. The run waits in its file. Go on with:")
-    screen.verbatim(command("demo", "--resume", str(folder)))
+    screen.verbatim(command("demo", "--terminal", "--resume", str(folder)))

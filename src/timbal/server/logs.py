@@ -33,11 +33,11 @@ class TextLines(logging.Formatter):
 
 
 def set_up_logs(kind: str) -> None:
-    """Write what servers say to stderr, as `text` or `json`."""
+    """Write what servers say to stderr, as `text` or `json`; `quiet`: only what went wrong."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if kind == "json" else TextLines())
     for name in ("timbal", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.INFO)
+        logger.setLevel(logging.WARNING if kind == "quiet" else logging.INFO)
     logging.getLogger("uvicorn.access").disabled = True  # our own line tells of each request
