@@ -159,6 +159,7 @@ def test_the_live_inbox_shows_what_is_there_and_then_what_changes(client: httpx.
         settled = next(told)
         assert (settled.name, settled.data["id"], settled.data["state"]) == ("settled", id, "answered")
         assert (settled.data["next_run_id"], settled.data["by"]) == (next_run_id, None)
+        assert (settled.data["value"], settled.data["channel"]) == (True, "http")
 
 
 def test_the_live_inbox_sees_what_other_processes_do(folder: Path, postgres_schema_url: str) -> None:

@@ -24,7 +24,7 @@ from .endpoints import Call, json_response
 from .items import audience_of, pending_json, pending_of, settled_news, settled_of
 from .problems import Problem, answer_errors, rejected
 from .records import info_json
-from .service import SUBJECT
+from .service import CHANNEL, SUBJECT
 from .streaming import EventStream
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ async def answer(call: Call) -> Response:
 async def _leave_to_others(call: Call, run_id: str, id: str, value: Any) -> Response:
     """Settle the answer to a run whose runnable is not here; a server that has it goes on."""
     try:
-        receipts = await call.service.store.answer(run_id, {id: value}, by=call.by)
+        receipts = await call.service.store.answer(run_id, {id: value}, call.by, CHANNEL)
     except RunNotFound as error:
         raise Problem(404, str(error)) from None
     except ResumeRejected as refused:
