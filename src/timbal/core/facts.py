@@ -188,7 +188,8 @@ SettledState = Literal["answered", "cancelled", "expired", "superseded"]
 class Settled(NamedTuple):
     """A question is no longer open; this happens once. `run_id`: the run that brought it, if any.
 
-    `by` and `channel`: who settled it, and by which way, where somebody did and it was said.
+    `by` and `channel`: who settled it, and by which way, where somebody did and it was said. `key`: how the request
+    that did is known when it is sent again.
     """
 
     id: str
@@ -198,6 +199,7 @@ class Settled(NamedTuple):
     run_id: str | None = None
     by: dict[str, Any] | None = None
     channel: str | None = None
+    key: str | None = None
 
 
 class Ended(NamedTuple):

@@ -72,6 +72,8 @@ class RunHandle:
     _paused = False
     #: By which way its answers came in: kept with them.
     channel = "resume"
+    #: How the request that brought them is known when it is sent again: kept with them, too.
+    key: str | None = None
     _claimed: tuple[Scope, Recalled | Held] | None = None
     _accepted: Accepted | None = None
 

@@ -122,7 +122,8 @@ class Resumption:
 
     def _settled(self, id: str, state: SettledState, value: Any) -> Settled:
         """A question settled by this call: by whom, and by which way."""
-        return Settled(id, state, now(), value, self.run_id, self.given.said_by, self.handle.channel)
+        handle = self.handle
+        return Settled(id, state, now(), value, self.run_id, self.given.said_by, handle.channel, handle.key)
 
     async def _in_turn(self, stored: Stored, lease: Lease | None, row: RunRow, *, cancels: bool = False) -> OutputEvent:
         """Our answers are committed and another run is at work: wait for the lease, and see what is left to do.
