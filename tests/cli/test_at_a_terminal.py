@@ -194,11 +194,11 @@ def test_a_run_is_shown_as_a_timeline(folder: Path) -> None:
         "    ? ask_user: Which database should it be?  (",
         "run paused",
         "run N goes on",
-        f"    ! mysql  answered by {getuser()} after N",
+        f"    ! mysql  answered by {getuser()} (terminal) after N",
         "    ? confirm: Drop the old database of shop  (",
         "run paused",
         "run N goes on",
-        f"    ! no  answered by {getuser()} after N",
+        f"    ! no  answered by {getuser()} (terminal) after N",
         "  ✓ llm N  Done: mysql://shop-db",
         "run success",
     ]

@@ -11,10 +11,11 @@ import pytest
 from tests.scenarios.conftest import World
 from tests.scenarios.tools import answers, assert_valid, by_call, ids, output_text, results, stands, tool_of, turn, use
 from timbal import Agent, Tool, step, suspend
+from timbal.core.timeline import timeline
 from timbal.errors import ResumeRejected, RunNotFound
 from timbal.stores.base import BaseStore
 from timbal.testing import TestModel
-from timbal.types.approval import Cancel
+from timbal.types.approval import Cancel, Principal
 from timbal.types.events import InteractionEvent, OutputEvent
 
 PAUSED = ("cancelled", "input_required")
@@ -214,6 +215,62 @@ async def test_s25_cancelling_while_a_sibling_runs_stops_the_sibling(world: Worl
     assert (await world.cold().pending()).items == []
     again = await busy.agent()(parent_id=handle.run_id, resume={})
     assert (stands(again), again.status.message) == (CANCELLED, "too late")
+
+
+async def test_who_cancelled_a_run_at_work_and_by_which_way_is_recorded(world: World) -> None:
+    started = asyncio.Event()
+
+    async def work() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    handle = tool_of(work, store=world.store)()
+    running = asyncio.ensure_future(handle.collect())
+    await started.wait()
+    await tool_of(work, store=world.cold()).cancel(handle.run_id, "too late", by=Principal("ada"))
+    assert stands(await running) == CANCELLED
+    assert await ended(world, handle.run_id) == [("cancelled", "ada", "cancel")]
+    again = await tool_of(work, store=world.cold())(parent_id=handle.run_id, resume={})
+    assert (again.run_id, stands(again)) == (handle.run_id, CANCELLED)
+
+
+async def ended(world: World, run_id: str) -> list[tuple[Any, Any, Any]]:
+    """How the execution's runs ended, and who cancelled them, by which way."""
+    entries = timeline((await world.cold().get(run_id)).facts)
+    return [
+        (str(entry.status).split(" / ")[0], (entry.by or {}).get("sub"), entry.channel)
+        for entry in entries
+        if entry.what == "ended"
+    ]
+
+
+@pytest.mark.parametrize("way", ["cancel", "resume", "answer"])
+async def test_who_cancelled_a_paused_run_and_by_which_way_is_recorded(world: World, way: str) -> None:
+    ada = Principal("ada")
+    paused = await tool_of(ask, store=world.store)()
+    runnable, said = tool_of(ask, store=world.cold()), {ids(paused)[0]: Cancel()}
+    if way == "cancel":
+        await runnable.cancel(paused.run_id, by=ada)
+    elif way == "resume":
+        await runnable(parent_id=paused.run_id, resume=said, by=ada)
+    else:
+        await world.cold().answer(paused.run_id, said, by=ada)
+        await runnable(parent_id=paused.run_id, resume={})
+    (item,) = (await world.cold().settled()).items
+    assert (item.state, item.by, item.channel) == ("cancelled", ada.model_dump(), way)
+    assert await ended(world, paused.run_id) == [("paused", None, None), ("cancelled", "ada", way)]
+
+
+@pytest.mark.parametrize("way", ["resume", "answer"])
+async def test_by_which_way_an_answer_came_is_recorded(world: World, way: str) -> None:
+    paused = await tool_of(ask, store=world.store)()
+    said = {ids(paused)[0]: "yes"}
+    if way == "resume":
+        await tool_of(ask, store=world.cold())(parent_id=paused.run_id, resume=said)
+    else:
+        await world.cold().answer(paused.run_id, said)
+    (item,) = (await world.cold().settled()).items
+    assert (item.value, item.channel) == ("yes", way)
 
 
 async def test_s25_a_sibling_in_a_thread_makes_no_effect_after_the_run_was_cancelled(world: World) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from .servers import Server, Told, all_of, events, stream
+from .servers import TIMBAL, Server, Told, all_of, events, stream
+from .test_access import KEY, bearer
 
 
 def asked(client: httpx.Client, name: str = "pay", **input: Any) -> tuple[str, str]:
@@ -61,6 +62,67 @@ def test_the_same_answer_again_is_taken_again_and_has_no_second_effect(client: h
     assert again.status_code == 202
     assert again.json()["receipts"][0]["state"] == "already_settled"
     assert again.json()["next_run_id"] == first.json()["next_run_id"]
+
+
+def test_an_answer_with_the_same_key_gets_the_same_response_from_every_server(
+    folder: Path, postgres_schema_url: str
+) -> None:
+    store = ("--store", postgres_schema_url)
+    key, other = ({"Idempotency-Key": name} for name in ("a key", "another key"))
+    others_only = [TIMBAL, "serve", "house.py::wait", "--port", "0", *store]
+    with (
+        Server(folder, *store) as one,
+        Server(folder, *store) as second,
+        Server(folder, command=others_only) as without,
+        one.client() as client,
+        second.client() as elsewhere,
+        without.client() as stranger,
+    ):
+        for first in (client, stranger):
+            for value in (False, {"type": "timbal.cancel"}):
+                run_id, id = asked(client)
+                path = f"/pending/{run_id}/{id}"
+                accepted = first.post(path, json={"value": value}, headers=key)
+                assert (accepted.status_code, accepted.json()["receipts"][0]["state"]) == (202, "accepted")
+                for again in (client, elsewhere, stranger):
+                    response = again.post(path, json={"value": value}, headers=key)
+                    assert response.json()["receipts"] == accepted.json()["receipts"]
+                    if first is client:
+                        assert response.content == accepted.content
+                        assert response.headers["location"] == accepted.headers["location"]
+                    refused = again.post(path, json={"value": True}, headers=key)
+                    assert (refused.status_code, "another answer" in refused.json()["detail"]) == (422, True)
+                    same = again.post(path, json={"value": value}, headers=other)
+                    assert same.json()["receipts"][0]["state"] == "already_settled"
+                    assert again.post(path, json={"value": True}, headers=other).status_code in (409, 410)
+
+
+def test_answers_with_one_key_at_once_get_one_response(client: httpx.Client, server: Server) -> None:
+    run_id, id = asked(client)
+    answers: list[httpx.Response] = []
+
+    def answer() -> None:
+        with server.client() as one:
+            path, key = f"/pending/{run_id}/{id}", {"Idempotency-Key": "k"}
+            answers.append(one.post(path, json={"value": True}, headers=key))
+
+    threads = [threading.Thread(target=answer) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {response.status_code for response in answers} == {202}
+    assert len({response.content for response in answers}) == 1
+
+
+def test_a_decision_that_is_over_before_it_comes_decides_nothing(folder: Path) -> None:
+    with Server(folder, "--jwt-key", KEY) as server, server.client(headers=bearer("eve", "admin", "finance")) as client:
+        run_id = client.post("/refund/run", json={"amount": 1, "card": "4"}).json()["run_id"]
+        path = f"/pending/{run_id}/{client.get('/pending').json()['items'][0]['id']}"
+        late = client.post(path, json={"value": {"approved": True, "expires_at": 1}})
+        assert (late.status_code, late.json()["receipts"][0]["state"]) == (422, "expired")
+        assert client.get(path).json()["state"] == "pending"
+        assert client.post(path, json={"value": True}).status_code == 202
 
 
 def test_whoever_was_slower_learns_who_was_faster_and_with_what(client: httpx.Client) -> None:
@@ -159,6 +221,7 @@ def test_the_live_inbox_shows_what_is_there_and_then_what_changes(client: httpx.
         settled = next(told)
         assert (settled.name, settled.data["id"], settled.data["state"]) == ("settled", id, "answered")
         assert (settled.data["next_run_id"], settled.data["by"]) == (next_run_id, None)
+        assert (settled.data["value"], settled.data["channel"]) == (True, "http")
 
 
 def test_the_live_inbox_sees_what_other_processes_do(folder: Path, postgres_schema_url: str) -> None:

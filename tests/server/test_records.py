@@ -1,6 +1,7 @@
 """What a run's record tells over HTTP."""
 
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -71,3 +72,45 @@ def test_a_record_hides_what_a_gate_hides_before_the_gate_has_recorded_it(folder
         assert "4111" not in record.text
         (folder / "go").touch()
         assert list(told)[-1].name == "end"
+
+
+def test_who_answered_and_who_cancelled_is_told_with_the_way_it_came(folder: Path) -> None:
+    ada, eve = bearer("ada", "run"), bearer("eve", "answer")
+    with (
+        Server(folder, "--jwt-key", KEY) as server,
+        server.client() as client,
+        server.client(headers=bearer("boss", "admin")) as listener,
+        stream(listener, "/pending/stream") as news,
+    ):
+        assert next(news).name == "snapshot"
+
+        def paused() -> tuple[str, str]:
+            output = client.post("/pay/run", json={"amount": 1}, headers=ada).json()
+            assert next(news).name == "opened"
+            return output["run_id"], output["output"]["interaction_id"]
+
+        def told(run_id: str) -> list[tuple[Any, ...]]:
+            record = client.get(f"/runs/{run_id}", headers=ada).json()
+            (settled,) = record["settled"]
+            heard = next(news).data
+            assert {name: heard[name] for name in settled} == settled
+            ends = [entry for entry in record["timeline"] if entry["what"] == "ended"]
+            return [(one["by"] and one["by"]["sub"], one["channel"]) for one in (settled, ends[-1])]
+
+        run_id, id = paused()
+        assert client.post(f"/pending/{run_id}/{id}", json={"value": True}, headers=eve).status_code == 202
+        assert told(run_id)[0] == ("eve", "http")
+        run_id, id = paused()
+        cancel = {"value": {"type": "timbal.cancel", "reason": "no"}}
+        answered = client.post(f"/pending/{run_id}/{id}", json=cancel, headers=eve).json()
+        client.get(f"/runs/{answered['next_run_id']}/events", headers=ada)
+        assert told(run_id) == [("eve", "http")] * 2
+        run_id, id = paused()
+        assert client.post(f"/cancel/{run_id}", headers=ada).status_code == 204
+        assert told(run_id) == [("ada", "http")] * 2
+        with stream(client, "/wait/stream", {"name": "never"}, headers=ada) as events:
+            run_id = next(events).data["run_id"]
+            assert client.post(f"/cancel/{run_id}", headers=ada).status_code == 204
+            assert list(events)[-1].name == "end"
+        ended = client.get(f"/runs/{run_id}", headers=ada).json()["timeline"][-1]
+        assert (ended["by"]["sub"], ended["channel"]) == ("ada", "http")

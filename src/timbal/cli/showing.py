@@ -114,7 +114,7 @@ def _words(entry: Entry) -> tuple[str, str, str]:
         case "note":
             return f"told the model: {short(entry.value, 200)}", "", "dim"
         case "ended":
-            return f"run {entry.status}", short(entry.error or "", 400), "bold"
+            return f"run {entry.status}", "  ".join(filter(None, (_by(entry), short(entry.error or "", 400)))), "bold"
 
 
 def _call_words(entry: Entry) -> tuple[str, str, str]:
@@ -141,7 +141,7 @@ def _decided_words(entry: Entry) -> tuple[str, str, str]:
     if entry.status == "expired":
         return "! denied, since nobody decided in time", after, "yellow"
     if entry.status != "answered":
-        return f"! {entry.kind} {entry.status}", after, "yellow"
+        return f"! {entry.kind} {entry.status}", f"{_by(entry)} {after}".strip(), "yellow"
     text = f"! {decision_words(entry.value, entry.given)}"
     return text, f"by {who(entry.by, entry.channel)} {after}", "green"
 
@@ -149,6 +149,11 @@ def _decided_words(entry: Entry) -> tuple[str, str, str]:
 def _settled_words(entry: Entry) -> tuple[str, str, str]:
     after = f"after {took(entry.waited or 0)}"
     if entry.status != "answered":
-        return f"! {entry.kind} {entry.status}", after, "yellow"
+        return f"! {entry.kind} {entry.status}", f"{_by(entry)} {after}".strip(), "yellow"
     text = f"! {answer_words(entry.value)}"
     return text, f"answered by {who(entry.by, entry.channel)} {after}", "green"
+
+
+def _by(entry: Entry) -> str:
+    """Who did it, where that was recorded."""
+    return f"by {who(entry.by, entry.channel)}" if entry.by or entry.channel else ""

@@ -186,7 +186,11 @@ SettledState = Literal["answered", "cancelled", "expired", "superseded"]
 
 
 class Settled(NamedTuple):
-    """A question is no longer open; this happens once. `run_id`: the run that brought it, if any."""
+    """A question is no longer open; this happens once. `run_id`: the run that brought it, if any.
+
+    `by` and `channel`: who settled it, and by which way, where somebody did and it was said. `key`: how the request
+    that did is known when it is sent again.
+    """
 
     id: str
     state: str
@@ -195,12 +199,14 @@ class Settled(NamedTuple):
     run_id: str | None = None
     by: dict[str, Any] | None = None
     channel: str | None = None
+    key: str | None = None
 
 
 class Ended(NamedTuple):
     """A run ended: for good, or paused or broken off and can be gone on with.
 
     `output` with its `form` as in `Returned`; `seen`: settled questions whose calls, still open, have run since.
+    `by` and `channel`: who cancelled it, by which way; where that is known only later, the same end is recorded again.
     """
 
     run_id: str
@@ -213,6 +219,8 @@ class Ended(NamedTuple):
     error: dict[str, Any] | None = None
     usage: dict[str, int] | None = None
     seen: list[str] | None = None
+    by: dict[str, Any] | None = None
+    channel: str | None = None
 
     @property
     def paused(self) -> bool:

@@ -46,10 +46,10 @@ _ORDER: tuple[What, ...] = get_args(What)
 class Entry(NamedTuple):
     """One thing that happened. Times in Unix milliseconds; `depth` is how deep in calls it lies.
 
-    `by` and `channel` tell who answered; `waited` how long the question was open; `took` how long a call lasted, waits
-    included. Of a gate, `given` is the input as anybody may see it, `prompt` what was asked, and `reopened` why it was
-    asked again; `changes` are what a decision's edit made of that input. `grant` points to the standing decision that
-    let a call pass.
+    `by` and `channel` tell who answered or cancelled; `waited` how long the question was open; `took` how long a call
+    lasted, waits included. Of a gate, `given` is the input as anybody may see it, `prompt` what was asked, and
+    `reopened` why it was asked again; `changes` are what a decision's edit made of that input. `grant` points to the
+    standing decision that let a call pass.
     """
 
     at: int
@@ -97,6 +97,7 @@ class _Known:
         self.inputs = {**scrub(_inputs(facts, shows), hidden), **_shown_inputs(facts)}
         self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked | Gated)}
         self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
+        self.ends = {fact.run_id: fact for fact in facts if isinstance(fact, Ended)}
         self.names = {fact.key: fact.name for fact in facts if isinstance(fact, Called | Returned)}
         self.began: dict[str, Called] = {}
         for fact in facts:
@@ -149,9 +150,9 @@ def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
             yield Entry(fact.at, "revoked", _depth(gate.key), gate.runnable, gate.name, by=fact.by, id=fact.id)
         case Noted():
             yield Entry(known.replied_at(fact.key), "note", _depth(fact.key), "", value=fact.text)
-        case Ended():
+        case Ended() if known.ends[fact.run_id] is fact:
             yield _end(fact)
-        case Called() | Reopened() | Passed() | Used():
+        case Called() | Reopened() | Passed() | Used() | Ended():
             pass
         case _:
             assert_never(fact)
@@ -203,7 +204,9 @@ def _end(fact: Ended) -> Entry:
         status += f" / {fact.reason}"
     error = None if fact.error is None else f"{fact.error['type']}: {fact.error['message']}"
     value = None if fact.form == REPLY else fact.output
-    return Entry(fact.at, "ended", 0, "", None, status, value=value, error=error or fact.message, run_id=fact.run_id)
+    error = error or fact.message
+    who: dict[str, Any] = {"by": fact.by, "channel": fact.channel}
+    return Entry(fact.at, "ended", 0, "", None, status, value=value, error=error, run_id=fact.run_id, **who)
 
 
 def _inputs(facts: Sequence[Fact], shows: Shows) -> dict[str, dict[str, Any]]:

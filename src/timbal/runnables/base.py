@@ -111,14 +111,14 @@ class Runnable:
         handle.claim()
         return run_to_end(handle.collect())
 
-    async def cancel(self, run_id: str, reason: str | None = None) -> OutputEvent:
+    async def cancel(self, run_id: str, reason: str | None = None, *, by: Principal | None = None) -> OutputEvent:
         """End the execution that `run_id` belongs to, `cancelled / cancelled`: running or paused, here or elsewhere.
 
-        Gives the OUTPUT it ended with; one that had ended before stays as it was.
+        `by` is recorded. Gives the OUTPUT it ended with; one that had ended before stays as it was.
         """
         from ..runtime.drive import cancel
 
-        return await cancel(self, run_id, reason)
+        return await cancel(self, run_id, reason, by)
 
     def _and_if(self, policy: Policy, what: str) -> Self:
         """The same, with a gate that also asks where this policy says so."""

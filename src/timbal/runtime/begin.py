@@ -41,8 +41,7 @@ async def begin(handle: RunHandle) -> OutputEvent:
     store = runnable._store or runnable._store_in_use()
     history = await _turn_after(runnable, store, given.parent_id, run_id) if given.parent_id is not None else ()
     name, kind, parent_id = runnable.name, runnable.kind, given.parent_id
-    by = None if given.by is None else given.by.model_dump()
-    opened = Opened(run_id, new_id(), name, kind, stored, now(), parent_id, given.labels, by)
+    opened = Opened(run_id, new_id(), name, kind, stored, now(), parent_id, given.labels, given.said_by)
     run = Run(store, handle._stream, Ledger(opened), run_id, parent_id, run_id, Lease(), opened)
     run.history = history
     frame = Frame(run, ROOT, name, name, kind, opened.call_id, None)

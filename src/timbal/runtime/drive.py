@@ -11,6 +11,7 @@ from .resume import Resumption
 
 if TYPE_CHECKING:
     from ..runnables.base import Runnable
+    from ..types.approval import Principal
     from ..types.events import OutputEvent
     from .handle import RunHandle
 
@@ -32,8 +33,12 @@ async def drive(handle: RunHandle) -> None:
         stream.close(output)
 
 
-async def cancel(runnable: Runnable, run_id: str, reason: str | None) -> OutputEvent:
+async def cancel(
+    runnable: Runnable, run_id: str, reason: str | None, by: Principal | None = None, channel: str = "cancel"
+) -> OutputEvent:
     """End the execution of `run_id` for good, wherever it runs or waits; gives the OUTPUT it ended with."""
     from .handle import Given, RunHandle
 
-    return await Resumption(RunHandle(runnable, {}, Given(run_id))).cancel(run_id, reason)
+    handle = RunHandle(runnable, {}, Given(run_id, by=by))
+    handle.channel = channel
+    return await Resumption(handle).cancel(run_id, reason)

@@ -37,6 +37,11 @@ class Given(NamedTuple):
     #: A worker goes on by itself: what its code does not match is left to others.
     unattended: bool = False
 
+    @property
+    def said_by(self) -> dict[str, Any] | None:
+        """Who calls, as it is recorded."""
+        return None if self.by is None else self.by.model_dump()
+
 
 NOTHING = Given()
 
@@ -65,8 +70,10 @@ class RunHandle:
     _outer: Frame | None = None
     _output: OutputEvent | None = None
     _paused = False
-    #: By which way its answers came in: kept with decisions about approvals.
+    #: By which way its answers came in: kept with them.
     channel = "resume"
+    #: How the request that brought them is known when it is sent again: kept with them, too.
+    key: str | None = None
     _claimed: tuple[Scope, Recalled | Held] | None = None
     _accepted: Accepted | None = None
 
@@ -126,7 +133,7 @@ class RunHandle:
 
     async def cancel(self, reason: str | None = None) -> None:
         """End the execution for good, `cancelled / cancelled`."""
-        await self._end(Stopped(reason, final=True))
+        await self._end(Stopped(reason, final=True, channel="cancel"))
 
     async def aclose(self) -> None:
         """Interrupt the run if it is still going: `cancelled / interrupted`, and `resume={}` goes on with it."""

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.answers import Accept, Claimed, Refuse, plan, receipts
-from ..core.facts import Asked, Gated, Resumed, Settled
+from ..core.codec import encode
+from ..core.facts import Asked, Ended, Gated, Resumed, Settled, SettledState
 from ..core.gates import audit_of, decision
 from ..core.ids import ROOT
 from ..core.ledger import Ledger, Question
@@ -61,7 +62,7 @@ class Resumption:
             ended = ledger.ended
             if ended is not None and not stored.held and not is_paused(ended) and not cut_off(ended):
                 return self._state(stored, ledger)
-            settled = [Settled(q.asked.id, "cancelled", now(), reason, self.run_id) for q in ledger.open_questions]
+            settled = [self._settled(q.asked.id, "cancelled", reason) for q in ledger.open_questions]
             row = RunRow(self.run_id, run_id, now())
             result = await _granted(
                 self.store.settle(stored.ref, [Settlement.of(fact) for fact in settled], row, reason or "")
@@ -69,10 +70,11 @@ class Resumption:
             if result.conflict:
                 continue
             if result.lease is None or stored.held or result.lease.fence != stored.fence + 1:
-                return await self._in_turn(stored, result.lease, row)
+                return await self._in_turn(stored, result.lease, row, cancels=True)
             for fact in settled:
                 ledger.apply(fact)
-            return await self._go_on(stored, ledger, result.lease, row, Stopped(reason, final=True))
+            stop = Stopped(reason, final=True, by=self.given.said_by, channel=self.handle.channel)
+            return await self._go_on(stored, ledger, result.lease, row, stop)
 
     async def resume(self, resume: Mapping[str, Any]) -> OutputEvent:
         given = self.given
@@ -107,30 +109,27 @@ class Resumption:
                 continue
             self.receipts = receipts(ledger, resume, {fact.id: fact for fact in settlements})
             if result.lease is None or stored.held or result.lease.fence != stored.fence + 1:
-                return await self._in_turn(stored, result.lease, row)
+                return await self._in_turn(stored, result.lease, row, cancels=decision.cancel)
             for fact in settlements:
                 ledger.apply(fact)
             return await self._go_on(stored, ledger, result.lease, row)
 
     def _settlements(self, ledger: Ledger, decision: Accept) -> list[Settled]:
-        by = self.given.by.model_dump() if self.given.by is not None else None
-        made = [
-            Settled(id, "answered", now(), value, self.run_id, by, self._channel(ledger.questions[id]))
-            for id, value in decision.new.items()
-        ]
         if decision.cancel:
-            made = [
-                Settled(q.asked.id, "cancelled", now(), decision.cancel_reason, self.run_id, by, self._channel(q))
-                for q in ledger.open_questions
-            ]
-        return made
+            waiting = ledger.open_questions
+            return [self._settled(q.asked.id, "cancelled", decision.cancel_reason) for q in waiting]
+        return [self._settled(id, "answered", value) for id, value in decision.new.items()]
 
-    def _channel(self, question: Question) -> str | None:
-        """By which way a decision came: part of its audit."""
-        return self.handle.channel if isinstance(question.asked, Gated) else None
+    def _settled(self, id: str, state: SettledState, value: Any) -> Settled:
+        """A question settled by this call: by whom, and by which way."""
+        handle = self.handle
+        return Settled(id, state, now(), value, self.run_id, self.given.said_by, handle.channel, handle.key)
 
-    async def _in_turn(self, stored: Stored, lease: Lease | None, row: RunRow) -> OutputEvent:
-        """Our answers are committed and another run is at work: wait for the lease, and see what is left to do."""
+    async def _in_turn(self, stored: Stored, lease: Lease | None, row: RunRow, *, cancels: bool = False) -> OutputEvent:
+        """Our answers are committed and another run is at work: wait for the lease, and see what is left to do.
+
+        `cancels`: we have asked that run to end for good.
+        """
         self.handle.accept(self.run_id, self.receipts)
         while True:
             if lease is None:
@@ -143,14 +142,15 @@ class Resumption:
                 ledger = fold(stored)
                 if ledger.ended is None or (is_paused(ledger.ended) and _has_news(ledger)) or cut_off(ledger.ended):
                     return await self._go_on(stored, ledger, lease, row)
-                await self._give_back(lease, ledger)
+                await self._give_back(lease, ledger.ended, cancels=cancels)
                 return self._state(stored, ledger)
 
-    async def _give_back(self, lease: Lease, ledger: Ledger) -> None:
-        """The lease is not needed: the execution stays as it was left."""
-        ended = ledger.ended
-        assert ended is not None
-        await wait(self.store.commit(lease, ended=ended._replace(run_id=self.run_id, at=now())))
+    async def _give_back(self, lease: Lease, ended: Ended, *, cancels: bool) -> None:
+        """The lease is not needed: the execution stays as it was left; one that we cancelled did not know by whom."""
+        record = b""
+        if cancels and ended.reason == "cancelled" and ended.channel is None:
+            record = encode((ended._replace(by=self.given.said_by, channel=self.handle.channel),))
+        await wait(self.store.commit(lease, record, ended=ended._replace(run_id=self.run_id, at=now())))
 
     async def follow(self, stored: Stored, *, again: bool) -> OutputEvent:
         """Nothing new came: wait for the run at work, or continue where none is. `again`: failed ones, too."""
@@ -324,7 +324,7 @@ def _execution_stop(ledger: Ledger) -> Stopped | None:
         if settled is None:
             continue
         if settled.state == "cancelled":
-            return Stopped(settled.value, final=True)
+            return Stopped(settled.value, final=True, by=settled.by, channel=settled.channel)
         asked = question.asked
         if settled.state == "expired" and isinstance(asked, Asked) and asked.on_expiry == "cancel":
             return Stopped(f"nobody answered {question.asked.id} in time", final=True)

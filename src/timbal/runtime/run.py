@@ -48,11 +48,21 @@ def new_id() -> str:
 class Stopped(Exception):
     """The run was told to stop. `final`: the execution is over; else it can be gone on with.
 
-    `left`: it is left to others, workers or servers, as if this run had not been.
+    `left`: it is left to others, workers or servers, as if this run had not been. `by` and `channel`: who ended it, and
+    by which way, where that is known.
     """
 
-    def __init__(self, reason: str | None, *, final: bool, left: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str | None,
+        *,
+        final: bool,
+        left: bool = False,
+        by: dict[str, Any] | None = None,
+        channel: str | None = None,
+    ) -> None:
         self.reason, self.final, self.left = reason, final, left
+        self.by, self.channel = by, channel
         super().__init__(reason or ("cancelled" if final else "interrupted"))
 
 
@@ -220,11 +230,14 @@ class Run(Journal):
         dumped, form, error = outcome.dumped, outcome.form, outcome.error
         seen: list[str] | None = None
         settled: Sequence[Settlement] = ()
+        by: dict[str, Any] | None = None
+        channel: str | None = None
         if self.halt is not None:
             status, output, error = self._halted(self.halt)
             dumped, form = output, None
             if isinstance(self.halt, Stopped) and self.halt.final:
-                settled = self._cancel_questions(frame, self.halt.reason)
+                settled = self._cancel_questions(frame, self.halt)
+                by, channel = self.halt.by, self.halt.channel
         elif outcome.asked:
             seen = ledger.seen_by_open_calls() or None
             first = ledger.open_questions[0].asked
@@ -232,7 +245,20 @@ class Run(Journal):
         if frame.emitted and status.code != "success":
             self.record(frame.called())
         t1 = self.clock()
-        fact = Ended(self.id, status.code, t1, status.reason, status.message, dumped, form, error, frame.usage, seen)
+        fact = Ended(
+            self.id,
+            status.code,
+            t1,
+            status.reason,
+            status.message,
+            dumped,
+            form,
+            error,
+            frame.usage,
+            seen,
+            by,
+            channel,
+        )
         if self._is_left():
             await self.flush()
             await wait(self.store.release(self.lease))
@@ -252,11 +278,11 @@ class Run(Journal):
             return self.halt.left
         return self.unattended and isinstance(self.halt, ReplayMismatch)
 
-    def _cancel_questions(self, frame: Frame, reason: str | None) -> list[Settlement]:
+    def _cancel_questions(self, frame: Frame, why: Stopped) -> list[Settlement]:
         """Settlements for all that is open, known to this run at once."""
         settled = []
         for question in self.ledger.open_questions:
-            fact = Settled(question.asked.id, "cancelled", self.clock(), reason, self.id)
+            fact = Settled(question.asked.id, "cancelled", self.clock(), why.reason, self.id, why.by, why.channel)
             self.ledger.apply(fact)
             settled.append(Settlement.of(fact))
             frame.count(counter(question.asked, "cancelled"))

@@ -353,6 +353,7 @@ class _Routes:
             roles,
         )
         one = _path("run_id", "id")
+        again = schemas.header("Idempotency-Key", "the same answer again gets the same response")
         self._add(
             "GET",
             "/pending/{run_id}/{id}",
@@ -371,7 +372,7 @@ class _Routes:
             inbox_routes.answer,
             "Answer it; the run goes on in the background",
             schemas.answers(400, 404, 409, 410, 413, 415, 422, s202=schemas.gives("Answered", "It is settled")),
-            {**one, "requestBody": value},
+            {"parameters": [*one["parameters"], again], "requestBody": value},
             roles,
             202,
         )

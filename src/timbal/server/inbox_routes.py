@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from ..core.answers import receipt
 from ..core.codec import decode_all
 from ..core.ledger import Ledger, Question
 from ..errors import ResumeRejected, RunNotFound
@@ -24,7 +23,7 @@ from .endpoints import Call, json_response
 from .items import audience_of, pending_json, pending_of, settled_news, settled_of
 from .problems import Problem, answer_errors, rejected
 from .records import info_json
-from .service import SUBJECT
+from .service import CHANNEL, SUBJECT, key_of
 from .streaming import EventStream
 
 if TYPE_CHECKING:
@@ -144,36 +143,49 @@ async def answer(call: Call) -> Response:
             "the body is {value}: the answer" if "value" not in body else "the body holds the value and nothing else"
         )
         raise Problem(422, message, errors=[{"pointer": "/value", "message": message}])
-    run_id, id = ledger.root.run_id, question.asked.id
-    runnable = service.runnables.get(ledger.root.name)
-    if runnable is None:
-        return await _leave_to_others(call, run_id, id, body["value"])
+    id = question.asked.id
+    given = call.request.headers.get("idempotency-key")
+    key = key_of(call.by, given) if given else None
     try:
-        recording = await service.resume(runnable, run_id, {id: body["value"]}, call.by)
+        told, follows = await _settle(call, ledger, id, body["value"], key)
     except Problem as problem:
+        if problem.receipts is not None and await _is_of(call, key):
+            raise Problem(422, f"this Idempotency-Key came with another answer to {id} before") from None
         raise _of_answer(problem) from None
-    ledger, question = await _find(call)
-    settled = question.settled
-    ours = settled is not None and settled.run_id == recording.run_id
-    told = receipt(question, "accepted" if ours else "already_settled", True)
-    return _accepted([told], recording.gives)
+    if "ignored" in told:
+        raise Problem(422, f"the decision about {id} was over before it came: {told['why']}", receipts=[told])
+    if told["state"] == "already_settled" and await _is_of(call, key):
+        told = {**told, "state": "accepted"}
+    next_run_id = told["run_id"] or follows
+    headers = {"X-Run-Id": next_run_id, "Location": f"../../runs/{next_run_id}"} if next_run_id else {}
+    return json_response({"receipts": [told], "next_run_id": next_run_id}, 202, headers)
 
 
-async def _leave_to_others(call: Call, run_id: str, id: str, value: Any) -> Response:
-    """Settle the answer to a run whose runnable is not here; a server that has it goes on."""
-    try:
-        receipts = await call.service.store.answer(run_id, {id: value}, by=call.by)
+async def _settle(
+    call: Call, ledger: Ledger, id: str, value: Any, key: str | None
+) -> tuple[Mapping[str, Any], str | None]:
+    """Give the answer; gives its receipt, and the run that goes on here. Raises `Problem`."""
+    service, run_id = call.service, ledger.root.run_id
+    runnable = service.runnables.get(ledger.root.name)
+    if runnable is not None:
+        recording = await service.resume(runnable, run_id, {id: value}, call.by, key)
+        return recording.receipts[0], recording.gives
+    try:  # a server that has it goes on
+        receipts = await service.store.answer(run_id, {id: value}, call.by, CHANNEL, key)
     except RunNotFound as error:
         raise Problem(404, str(error)) from None
     except ResumeRejected as refused:
-        raise rejected(str(refused), refused.receipts, "/value") from None
-    await call.service.log.announce()
-    return _accepted(receipts, None)
+        raise rejected(str(refused), refused.receipts) from None
+    await service.log.announce()
+    return receipts[0], None
 
 
-def _accepted(receipts: list[dict[str, Any]], next_run_id: str | None) -> Response:
-    headers = {"X-Run-Id": next_run_id, "Location": f"../../runs/{next_run_id}"} if next_run_id else {}
-    return json_response({"receipts": receipts, "next_run_id": next_run_id}, 202, headers)
+async def _is_of(call: Call, key: str | None) -> bool:
+    """Whether the item was settled by this request, when it came before."""
+    if key is None:
+        return False
+    _, question = await _find(call)
+    return question.settled is not None and question.settled.key == key
 
 
 def _of_answer(problem: Problem) -> Problem:

@@ -56,8 +56,10 @@ def settled_news(item: SettledItem) -> dict[str, Any]:
         "kind": item.kind,
         "runnable": item.runnable,
         "state": item.state,
+        "value": item.value,
         "by": item.by,
         "at": item.settled_at,
+        "channel": item.channel,
         "next_run_id": item.settled_by_run_id,
     }
 

@@ -90,13 +90,13 @@ def refusal(output: OutputEvent) -> Problem:
     return rejected(detail, receipts)
 
 
-def rejected(detail: str, receipts: Sequence[Mapping[str, Any]], where: str | None = None) -> Problem:
-    """Answers that were refused, or lost against others. `where`: the pointer to the only one, if not in `resume`."""
+def rejected(detail: str, receipts: Sequence[Mapping[str, Any]]) -> Problem:
+    """Answers that were refused, or lost against others."""
     states = {receipt["state"] for receipt in receipts}
     code = next((code for state, code in _REFUSALS.items() if state in states), 422)
     if "already_settled" in states and code == 422 and "invalid" not in states:
         code = 409
-    return Problem(code, detail, receipts=receipts, errors=answer_errors(receipts, where))
+    return Problem(code, detail, receipts=receipts, errors=answer_errors(receipts))
 
 
 def answer_errors(receipts: Sequence[Mapping[str, Any]], where: str | None = None) -> list[dict[str, str]] | None:

@@ -22,6 +22,7 @@ class Recording:
         self.run_id = handle.run_id
         #: The run whose output this gives: its own, or one that it follows.
         self.gives = accepted.run_id
+        self.receipts = accepted.receipts
         self.task = asyncio.get_running_loop().create_task(self._record(), name=f"timbal run {self.run_id}")
         self._log = log
         self._seconds = seconds

@@ -31,7 +31,7 @@ def run_record(kept: RunRecord, runnable: Runnable | None) -> dict[str, Any]:
     ledger = Ledger.of(kept.facts)
     order = ledger.runs
     later = order[order.index(run_id) + 1 :] if run_id in order else []
-    ended = next((f for f in kept.facts if isinstance(f, Ended) and f.run_id == run_id), None)
+    ended = next((f for f in reversed(kept.facts) if isinstance(f, Ended) and f.run_id == run_id), None)
     entries = timeline(kept.facts, _shows(runnable))
     return {
         **info_json(kept.info),

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from ..errors import RunNotFound
+from ..runtime import drive
 from . import reading, sse
 from .bodies import read_object, take_apart
 from .endpoints import Call, Work, json_response
 from .problems import Problem
 from .recording import Recording, as_json
 from .records import info_json, run_record
+from .service import CHANNEL
 from .settings import LONGEST_WAIT, MOST
 from .streaming import EventStream
 
 if TYPE_CHECKING:
     from ..runnables.base import Runnable
+    from ..types.approval import Principal
 
 
 def stream(runnable: Runnable) -> Work:
@@ -128,14 +131,14 @@ async def cancel(call: Call) -> Response:
     runnable = service.runnables.get(runs[0].runnable)
     if runnable is None:
         raise Problem(422, f"this server does not have {runs[0].runnable!r}, the runnable of this run")
-    task = service.beside(_cancel(runnable, run_id, reason))
+    task = service.beside(_cancel(runnable, run_id, reason, call.by))
     await service.settled_soon(task)
     return Response(status_code=204)
 
 
-async def _cancel(runnable: Runnable, run_id: str, reason: str | None) -> None:
+async def _cancel(runnable: Runnable, run_id: str, reason: str | None, by: Principal | None) -> None:
     try:
-        await runnable.cancel(run_id, reason)
+        await drive.cancel(runnable, run_id, reason, by, CHANNEL)
     except RunNotFound:
         return  # erased meanwhile
 

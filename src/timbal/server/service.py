@@ -37,6 +37,8 @@ log = logging.getLogger("timbal.server")
 
 #: The label of a run that says to whom it belongs.
 SUBJECT = f"{OWN_LABELS}subject"
+#: By which way what comes in here has come, as it is recorded.
+CHANNEL = "http"
 #: How often old events are looked for, in seconds.
 CLEAN_SECONDS = 600.0
 #: How long a request waits for what it has asked for to take effect, in seconds.
@@ -184,13 +186,25 @@ class Service:
         if start.parent_id is not None:
             await self.check_owner(start.parent_id, by)
         labels = {**start.labels, **({SUBJECT: by.sub} if by is not None else {})}
-        run_id = _id_of_start(runnable.name, by, key) if key and start.resume is None else new_id()
+        run_id = key_of(by, key, runnable.name) if key and start.resume is None else new_id()
         given = Given(start.parent_id, start.resume, run_id if start.resume is None else None, labels or None, by)
-        return await self._begin(RunHandle(runnable, start.input, given))
+        return await self._asked(RunHandle(runnable, start.input, given))
 
-    async def resume(self, runnable: Runnable, run_id: str, answers: dict[str, Any], by: Principal | None) -> Recording:
-        """Go on with a run that may be another's: whoever calls has made sure that `by` may answer. Raises as `run`."""
-        return await self._begin(RunHandle(runnable, {}, Given(run_id, answers, by=by)))
+    async def resume(
+        self, runnable: Runnable, run_id: str, answers: dict[str, Any], by: Principal | None, key: str | None
+    ) -> Recording:
+        """Go on with a run that may be another's: whoever calls has made sure that `by` may answer. Raises as `run`.
+
+        `key` is kept with the answers.
+        """
+        handle = RunHandle(runnable, {}, Given(run_id, answers, by=by))
+        handle.key = key
+        return await self._asked(handle)
+
+    async def _asked(self, handle: RunHandle) -> Recording:
+        """Begin what a request has asked for."""
+        handle.channel = CHANNEL
+        return await self._begin(handle)
 
     async def _begin(self, handle: RunHandle) -> Recording:
         if self.stopping:
@@ -260,9 +274,9 @@ def _default_store() -> str:
     return f"sqlite:///{folder}/runs.db"
 
 
-def _id_of_start(name: str, by: Principal | None, key: str) -> str:
-    """The run id that the same start has each time."""
-    said = "\0".join((name, by.sub if by is not None else "", key))
+def key_of(by: Principal | None, key: str, *about: str) -> str:
+    """What the same request of the same person has each time: of a start, it is the run's id."""
+    said = "\0".join((*about, by.sub if by is not None else "", key))
     return hashlib.sha256(said.encode()).hexdigest()[:32]
 
 

@@ -223,11 +223,16 @@ class BaseStore(ABC):
         return conversation(records)
 
     async def answer(
-        self, run_id: str, answers: Mapping[str, Any], by: Principal | None = None, channel: str = "answer"
+        self,
+        run_id: str,
+        answers: Mapping[str, Any],
+        by: Principal | None = None,
+        channel: str = "answer",
+        key: str | None = None,
     ) -> list[dict[str, Any]]:
         """Check and settle, without going on: whoever continues the run next uses the answers. Gives the receipts.
 
-        `channel` is kept with decisions about approvals: by which way they came.
+        `channel`, by which way the answers came, is kept with them, and so is `key`, a name of the request.
         Raises `ResumeRejected`, with receipts, when an id or a value is not accepted, and `RunNotFound`.
         """
         while True:
@@ -241,16 +246,14 @@ class BaseStore(ABC):
                 lost = next(r for r in decision.receipts if not r["same_value"])
                 raise ResumeRejected(f"{lost['id']} was answered already, with another value", decision.receipts)
             who = by.model_dump() if by is not None else None
-            gated = {gate.id for gate, _ in ledger.gated_calls}
-            facts = [
-                Settled(id, "answered", now, value, None, who, channel if id in gated else None)
-                for id, value in decision.new.items()
-            ]
+            how = (None, who, channel, key)
+            facts = [Settled(id, "answered", now, value, *how) for id, value in decision.new.items()]
             stop = None
             if decision.cancel:
                 stop = decision.cancel_reason or ""
                 waiting = ledger.open_questions
-                facts = [Settled(q.asked.id, "cancelled", now, decision.cancel_reason, None, who) for q in waiting]
+                reason = decision.cancel_reason
+                facts = [Settled(q.asked.id, "cancelled", now, reason, *how) for q in waiting]
             rows = [Settlement.of(fact) for fact in facts]
             result = await wait(self.settle(stored.ref, rows, None, stop)) if rows else Settling(False, None)
             if result.conflict:
