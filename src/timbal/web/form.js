@@ -1,17 +1,11 @@
 /** `<timbal-form>`: a form for any JSON Schema that pydantic makes, which gives back a value. */
+/** @import { Node, Refusal } from "./form/types.js" */
 import { LitElement, html, nothing } from "./vendor/lit.js";
 import { add, check, choose, fill, find, grow, pointerOf, valueOf, walk } from "./form/draft.js";
 import { field, idOf } from "./form/fields.js";
 import { visible } from "./form/schema.js";
 
-/**
- * @typedef {import("./form/draft.js").Node} Node
- * @typedef {{pointer: string, message: string}} Refusal
- */
-
-/**
- * Fires `change` with `detail.value`, the draft so far, on every edit.
- */
+/** Fires `change` with `detail.value`, the draft so far, on every edit. */
 export class TimbalForm extends LitElement {
   static properties = {
     schema: { attribute: false },
@@ -103,11 +97,11 @@ export class TimbalForm extends LitElement {
     this.#focus(list.children[Math.min(index, list.children.length - 1)] ?? list, list.children.length ? undefined : ".form-add");
   }
 
-  /** @param {Node} node @param {boolean} present */
-  toggle(node, present) {
+  /** @param {Node} node */
+  toggle(node) {
     this.edit(node, () => {
-      node.present = present;
-      if (present && !node.children.length) fill(node);
+      node.present = !node.present;
+      if (node.present && !node.children.length) fill(node);
     });
     this.#focus(node);
   }
@@ -153,7 +147,7 @@ export class TimbalForm extends LitElement {
     if (!this.#root) return nothing;
     // The inputs' own change events end here: they would pass for the form's.
     return html`<fieldset class="form" role="none" ?disabled=${this.disabled} @change=${(/** @type {Event} */ event) => event.stopPropagation()}>
-      ${field(this.#root, this, this.readonly)}
+      ${field(this.#root, this)}
     </fieldset>`;
   }
 }

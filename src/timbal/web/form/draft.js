@@ -1,30 +1,5 @@
-/**
- * What a person has filled in so far: a tree beside the schema, which becomes a value when it is read.
- *
- * @typedef {import("./schema.js").Schema} Schema
- * @typedef {object} Node
- * @property {number} id
- * @property {import("./schema.js").Kind} kind
- * @property {Schema} root where references lead
- * @property {Schema} schema resolved, without null
- * @property {string | undefined} label what it is called, if not as its parent
- * @property {string | undefined} name in its object
- * @property {Node | undefined} parent
- * @property {boolean} required
- * @property {boolean} nullable
- * @property {any} given what it starts with
- * @property {boolean} edited
- * @property {string} text as typed; of a date and time without its zone
- * @property {string} zone
- * @property {string} input the type of the input
- * @property {import("./schema.js").Option[]} options
- * @property {Set<number>} picked
- * @property {number} chosen the option or branch, -1 is none
- * @property {Node[]} children
- * @property {Map<number, Node>} branches the branches of a union that have been filled in
- * @property {boolean} present whether an optional part is filled in at all
- * @property {string} error
- */
+/** What a person has filled in so far: a tree beside the schema, which becomes a value when it is read. */
+/** @import { Node, Schema } from "./types.js" */
 import * as words from "./messages.js";
 import * as read from "./schema.js";
 
@@ -151,6 +126,7 @@ function fillText(node) {
 /** @param {Node} node */
 function fillJson(node) {
   node.kind = "json";
+  node.input = "area";
   node.text = node.given === undefined ? "" : JSON.stringify(node.given, null, 2);
 }
 
@@ -189,10 +165,11 @@ function push(node, child) {
   return child;
 }
 
-/** Choose a branch of a union; what was filled in before is kept. @param {Node} node @param {number} index @param {any} [value] */
+/** Choose an option, or a branch of a union: what was filled in before is kept. @param {Node} node @param {number} index @param {any} [value] */
 export function choose(node, index, value) {
   const { root, schema, branches } = node;
   node.chosen = index;
+  if (node.kind !== "union") return;
   const branch = read.alternatives(schema)?.[index];
   if (branch && !branches.has(index)) branches.set(index, grow(root, branch, value, { parent: node }));
   node.children = index < 0 ? [] : [/** @type {Node} */ (branches.get(index))];

@@ -2,6 +2,7 @@
  * What is wrong with a value by itself, in plain words. Only rules on which this page and pydantic agree are here: the
  * server, which has the last word, checks the others.
  */
+/** @import { Rule, Schema } from "./types.js" */
 import { isObject } from "./schema.js";
 
 export const MISSING = "must be filled in";
@@ -37,8 +38,9 @@ const entries = (number) => count(number, "entry", "entries");
 /** @param {any} value */
 const size = (value) => (typeof value === "string" ? [...value].length : Object.keys(value).length);
 
-/** By keyword: when it is broken, and what to say then. @type {Record<string, [(value: any, limit: any) => boolean, (limit: any) => string]>} */
+/** By keyword: when it is broken, and what to say then. @type {Record<string, Rule>} */
 const RULES = {
+  enum: [(value, limit) => !limit.includes(value), (limit) => `must be one of ${limit.join(", ")}`],
   minLength: [(value, limit) => size(value) < limit, (limit) => `must have at least ${characters(limit)}`],
   maxLength: [(value, limit) => size(value) > limit, (limit) => `must have at most ${characters(limit)}`],
   pattern: [(value, limit) => !matches(value, limit), (limit) => `must match the pattern ${limit}`],
@@ -55,7 +57,7 @@ const RULES = {
   maxProperties: [(value, limit) => size(value) > limit, (limit) => `must have at most ${entries(limit)}`],
 };
 
-/** The first complaint about a value, not about its parts, or "". @param {Record<string, any>} schema @param {any} value @returns {string} */
+/** The first complaint about a value, not about its parts, or "". @param {Schema} schema @param {any} value @returns {string} */
 export function complaint(schema, value) {
   const type = TYPES[schema.type];
   if (type && !type[0](value)) return `must be ${type[1]}`;
