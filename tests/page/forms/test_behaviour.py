@@ -1,5 +1,6 @@
 """How a form behaves while a person fills it in, and when the server says no."""
 
+import datetime as dt
 import json
 from typing import Any
 
@@ -277,3 +278,23 @@ def test_the_roles_and_names_of_a_form_are_those_of_its_golden_file(page: Page, 
     take(form, ("Kind of Payment", "Card"))
     read(page)
     check_snapshot(form, "form")
+
+
+def test_a_date_that_is_typed_in_part_is_not_taken_for_none(page: Page, pages: Site) -> None:
+    form = open_form(page, pages, schema_of(dt.date | None))
+    form.get_by_label("Answer").focus()
+    page.keyboard.type("02")
+    assert read(page) == {"errors": [{"pointer": "", "message": "must be complete"}]}
+    form.get_by_label("Answer").fill("2026-02-03")
+    assert read(page) == {"value": "2026-02-03"}
+
+
+def test_an_entry_that_may_be_none_is_filled_in_and_taken_out(page: Page, pages: Site) -> None:
+    form = open_form(page, pages, schema_of(list[Address | None]))
+    take(form, "Add to Answer")
+    assert read(page) == {"value": [None]}
+    for step in ("Add Address 1", ("Street", "Main"), ("Zip Code", "10115")):
+        take(form, step)
+    assert read(page) == {"value": [{"street": "Main", "zip_code": "10115"}]}
+    take(form, "Remove Address 1")
+    assert read(page) == {"value": []}

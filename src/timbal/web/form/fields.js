@@ -37,7 +37,10 @@ function content(node, form) {
     case "dict":
       return entries(node, form);
     case "union":
-      return html`<div class="form-field"><label for=${idOf(node)}-kind>Kind of ${nameOf(node)}</label>${select(node, form)}</div>${parts(node, form)}`;
+      return html`<div class="form-field">
+          <label for="${idOf(node)}-kind">Kind of ${nameOf(node)}</label>${select(node, form)}
+        </div>
+        ${parts(node, form)}`;
   }
   return node.kind === "entry" ? html`<div class="form-pair">${parts(node, form)}</div>` : parts(node, form);
 }
@@ -50,19 +53,20 @@ const entries = (node, form) =>
   html`${repeat(
     node.children,
     ({ id }) => id,
-    (one) => html`<div class="form-entry">${field(one, form)}${removal(one, form)}</div>`,
+    (one) => html`<div class="form-entry">${field(one, form)}${removal(one, form, () => form.takeOut(one))}</div>`,
   )}${isLocked(node, form) ? nothing : addButton(`Add to ${nameOf(node)}`, () => form.add(node))}`;
 
 /** Whether it is there to be read only. @param {Node} node @param {Form} form @returns {boolean} */
 const isLocked = (node, form) =>
   form.readonly || node.schema.readOnly === true || (node.parent !== undefined && isLocked(node.parent, form));
 
-// Around a field ----------------------------------------------------------------------------------------------------------
+// Around a field ------------------------------------------------------------------------------------------------------
 
 /** @param {Node} node */
 function title(node) {
   const { required, nullable, given, parent, kind, schema } = node;
-  const optional = (!required || nullable) && (given ?? null) === null && parent && parent.kind !== "list" && kind !== "check";
+  const optional =
+    (!required || nullable) && (given ?? null) === null && parent && parent.kind !== "list" && kind !== "check";
   const notes = [optional && "(optional)", schema.deprecated && "(deprecated)"].filter(Boolean).join(" ");
   return html`${nameOf(node)}${notes && html` <span class="form-note">${notes}</span>`}`;
 }
@@ -71,11 +75,12 @@ function title(node) {
 const hintOf = ({ schema, kind }) => [schema.description, kind === "json" && "As JSON."].filter(Boolean).join(" ");
 
 /** @param {Node} node */
-const hint = (node) => (hintOf(node) ? html`<p class="form-hint" id=${idOf(node)}-hint>${hintOf(node)}</p>` : nothing);
+const hint = (node) =>
+  hintOf(node) ? html`<p class="form-hint" id="${idOf(node)}-hint">${hintOf(node)}</p>` : nothing;
 
 /** @param {Node} node */
 const error = (node) =>
-  node.error ? html`<p class="form-error" role="alert" id=${idOf(node)}-error>${sentence(node.error)}</p>` : nothing;
+  node.error ? html`<p class="form-error" role="alert" id="${idOf(node)}-error">${sentence(node.error)}</p>` : nothing;
 
 /** @param {string} words */
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
@@ -89,16 +94,21 @@ const invalid = (node) => (node.error ? "true" : nothing);
 
 /** @param {Node} node @param {unknown} control */
 const shell = (node, control) =>
-  html`<div class="form-field"><label for=${idOf(node)}>${title(node)}</label>${hint(node)}${control}${error(node)}</div>`;
+  html`<div class="form-field">
+    <label for=${idOf(node)}>${title(node)}</label>${hint(node)}${control}${error(node)}
+  </div>`;
 
 /** @type {Field} */
 function group(node, form) {
   // What is asked for as a whole needs no frame, and a branch has that of its union.
   return node.kind === "object" && (!node.parent || node.parent.kind === "union")
-    ? html`<div class="form-parts" id=${idOf(node)} tabindex="-1">${hint(node)}${error(node)}${content(node, form)}</div>`
+    ? html`<div class="form-parts" id=${idOf(node)} tabindex="-1">
+        ${hint(node)}${error(node)}${content(node, form)}
+      </div>`
     : html`<fieldset class="form-parts form-group" id=${idOf(node)} tabindex="-1" aria-describedby=${describedBy(node)}>
         <legend>${title(node)}</legend>
-        ${optionalPart(node) ? removal(node, form) : nothing}${hint(node)}${content(node, form)}${error(node)}
+        ${canLeave(node) ? removal(node, form, () => form.toggle(node)) : nothing}${hint(node)}
+        ${content(node, form)}${error(node)}
       </fieldset>`;
 }
 
@@ -106,33 +116,35 @@ function group(node, form) {
 const absent = (node, form) =>
   html`<div class="form-field" id=${idOf(node)}>
     <span class="form-label">${title(node)}</span>${hint(node)}
-    ${isLocked(node, form) ? html`<output>None</output>` : addButton(`Add ${nameOf(node)}`, () => form.toggle(node))}${error(node)}
+    ${isLocked(node, form) ? html`<output>None</output>` : addButton(`Add ${nameOf(node)}`, () => form.toggle(node))}
+    ${error(node)}
   </div>`;
 
 /** @param {string} label @param {() => void} act */
 const addButton = (label, act) => html`<button type="button" class="form-add" @click=${act}>${label}</button>`;
 
-/** Takes an entry or an optional part out. @type {Field} */
-const removal = (node, form) =>
+/** Whether it can be left out again: an entry is taken out of its list instead. @param {Node} node */
+const canLeave = (node) => optionalPart(node) && node.parent?.kind !== "list";
+
+/** @param {Node} node @param {Form} form @param {() => void} act */
+const removal = (node, form, act) =>
   isLocked(node, form)
     ? nothing
-    : html`<button
-        type="button"
-        class="form-remove"
-        aria-label="Remove ${nameOf(node)}"
-        @click=${() => (optionalPart(node) ? form.toggle(node) : form.takeOut(node))}
-      >
-        Remove
-      </button>`;
+    : html`<button type="button" class="form-remove" aria-label="Remove ${nameOf(node)}" @click=${act}>Remove</button>`;
 
-// Text --------------------------------------------------------------------------------------------------------------------
+// Text ----------------------------------------------------------------------------------------------------------------
 
 /** @param {Node} node */
 const placeholder = ({ schema, kind }) =>
-  schema.examples && kind !== "json" ? textOf(schema.examples[0]).slice(0, 99) : schema.format === "duration" ? "PT2H30M" : nothing;
+  schema.examples && kind !== "json"
+    ? textOf(schema.examples[0]).slice(0, 99)
+    : schema.format === "duration"
+      ? "PT2H30M"
+      : nothing;
 
 /** @param {Node} node @param {Form} form */
-const typing = (node, form) => (/** @type {{target: HTMLInputElement}} */ event) => form.edit(node, () => (node.text = event.target.value));
+const typing = (node, form) => (/** @type {{target: HTMLInputElement}} */ event) =>
+  form.edit(node, () => (node.text = event.target.value));
 
 /** @type {Field} */
 function input(node, form) {
@@ -156,14 +168,18 @@ function input(node, form) {
 /** @type {Field} */
 function zones(node, form) {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const known = new Map([["local", `Local time (${own})`], ["Z", "UTC"], ["", "No time zone"]]);
+  const known = new Map([
+    ["local", `Local time (${own})`],
+    ["Z", "UTC"],
+    ["", "No time zone"],
+  ]);
   if (!known.has(node.zone)) known.set(node.zone, `UTC${node.zone}`);
   return html`<select
     aria-label="Time zone of ${nameOf(node)}"
     ?disabled=${isLocked(node, form)}
     @change=${(/** @type {any} */ event) => form.edit(node, () => (node.zone = event.target.value))}
   >
-    ${[...known].map(([zone, label]) => html`<option value=${zone} .selected=${live(zone === node.zone)}>${label}</option>`)}
+    ${[...known].map(([zone, label]) => option(zone, label, zone === node.zone))}
   </select>`;
 }
 
@@ -182,17 +198,26 @@ const area = (node, form) =>
     @blur=${() => form.leave(node)}
   ></textarea>`;
 
-// Choices -----------------------------------------------------------------------------------------------------------------
+// Choices -------------------------------------------------------------------------------------------------------------
 
 /** What can be chosen, by index; -1 is none of them. @param {Node} node @returns {[number, string][]} */
 function choices({ kind, options, schema, root, nullable, required }) {
-  const labels = kind === "union" ? alternatives(schema)?.map((one) => titleOf(one, root)) : options.map(({ label }) => label);
+  const labels =
+    kind === "union" ? alternatives(schema)?.map((one) => titleOf(one, root)) : options.map(({ label }) => label);
   /** @type {[number, string][]} */
   const all = labels?.map((label, index) => [index, label]) ?? [];
   return nullable || !required ? [...all, [-1, nullable ? "None" : "Not given"]] : all;
 }
 
-/** A box to tick, or a button of several. @param {string} type @param {Node} node @param {Form} form @param {boolean} checked @param {(checked: boolean) => void} change @param {unknown} label */
+/**
+ * A box, or one of several buttons.
+ * @param {string} type
+ * @param {Node} node
+ * @param {Form} form
+ * @param {boolean} checked
+ * @param {(checked: boolean) => void} change
+ * @param {unknown} label
+ */
 const tick = (type, node, form, checked, change, label) =>
   html`<label class="form-option"
     ><input
@@ -207,21 +232,39 @@ const tick = (type, node, form, checked, change, label) =>
 /** @type {Field} */
 const check = (node, form) =>
   html`<div class="form-field" id=${idOf(node)}>
-    ${tick("checkbox", node, form, node.chosen === 0, (checked) => (node.chosen = checked ? 0 : 1), title(node))}${hint(node)}${error(node)}
+    ${tick("checkbox", node, form, node.chosen === 0, (checked) => (node.chosen = checked ? 0 : 1), title(node))}
+    ${hint(node)}${error(node)}
   </div>`;
 
 /** @type {Field} */
 const radios = (node, form) =>
-  html`<fieldset class="form-field" id=${idOf(node)} role="radiogroup" aria-invalid=${invalid(node)} aria-describedby=${describedBy(node)}>
+  html`<fieldset
+    class="form-field"
+    id=${idOf(node)}
+    role="radiogroup"
+    aria-invalid=${invalid(node)}
+    aria-describedby=${describedBy(node)}
+  >
     <legend>${title(node)}</legend>
-    ${hint(node)}${choices(node).map(([index, label]) => tick("radio", node, form, index === node.chosen, () => (node.chosen = index), label))}${error(node)}
+    ${hint(node)}
+    ${choices(node).map(([index, label]) =>
+      tick("radio", node, form, index === node.chosen, () => (node.chosen = index), label),
+    )}
+    ${error(node)}
   </fieldset>`;
 
 /** @type {Field} */
 const many = (node, form) =>
   html`<div class="form-field">
     ${node.options.map(({ label }, index) =>
-      tick("checkbox", node, form, node.picked.has(index), (checked) => node.picked[checked ? "add" : "delete"](index), label),
+      tick(
+        "checkbox",
+        node,
+        form,
+        node.picked.has(index),
+        (checked) => node.picked[checked ? "add" : "delete"](index),
+        label,
+      ),
     )}
   </div>`;
 
@@ -235,7 +278,10 @@ function select(node, form) {
     ?disabled=${isLocked(node, form)}
     @change=${(/** @type {any} */ event) => form.choose(node, Number(event.target.value))}
   >
-    ${all.some(([index]) => index < 0) ? nothing : html`<option value="-1" .selected=${live(node.chosen < 0)}>Choose...</option>`}
-    ${all.map(([index, label]) => html`<option value=${index} .selected=${live(index === node.chosen)}>${label}</option>`)}
+    ${all.some(([index]) => index < 0) ? nothing : option(-1, "Choose...", node.chosen < 0)}
+    ${all.map(([index, label]) => option(index, label, index === node.chosen))}
   </select>`;
 }
+
+/** @param {string | number} value @param {string} label @param {boolean} selected */
+const option = (value, label, selected) => html`<option value=${value} .selected=${live(selected)}>${label}</option>`;

@@ -94,7 +94,9 @@ export function optionsOf(schema, root) {
   if (schema.type === "boolean" && !schema.enum) return [option(true), option(false)];
   if ("const" in schema) return [option(schema.const)];
   const constants = alternatives(schema)?.map((one) => resolve(one, root));
-  return constants?.map((one) => option(one.const, one.title)) ?? schema.enum.map((/** @type {any} */ one) => option(one));
+  return (
+    constants?.map((one) => option(one.const, one.title)) ?? schema.enum.map((/** @type {any} */ one) => option(one))
+  );
 }
 
 /** @param {any} value @param {string} [title] @returns {Option} */
@@ -121,11 +123,12 @@ const NAMES = /** @type {Record<string, string>} */ ({
   object: "Details",
 });
 
-/** What a branch of a union is called. @param {any} schema @param {Schema} root @param {number} [depth] @returns {string} */
+/** What a branch of a union is called. @param {any} schema @param {Schema} root @returns {string} */
 export function titleOf(schema, root, depth = 2) {
   const { title, format, type, items, ...found } = resolve(schema, root);
   const values = found.enum ?? ("const" in found ? [found.const] : undefined);
-  const parts = values?.map(textOf) ?? (depth ? alternatives(found)?.map((one) => titleOf(one, root, depth - 1)) : undefined);
+  const parts =
+    values?.map(textOf) ?? (depth ? alternatives(found)?.map((one) => titleOf(one, root, depth - 1)) : undefined);
   const list = items && depth ? `List: ${titleOf(items, root, depth - 1)}` : undefined;
   return visible(title) ?? parts?.join(" / ") ?? list ?? (format ? humanise(format) : (NAMES[type] ?? "Anything"));
 }
