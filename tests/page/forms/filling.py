@@ -54,6 +54,12 @@ def open_form(page: Page, pages: Site, schema: Any, **properties: Any) -> Locato
     return page.get_by_role("main")
 
 
+def read(page: Page) -> dict[str, Any]:
+    """What the form gives: the value, or the errors, which it shows."""
+    told: dict[str, Any] = json.loads(page.evaluate("read()"))
+    return told
+
+
 def named(label: str) -> re.Pattern[str]:
     """Its accessible name: with what is said about it in brackets, or without."""
     return re.compile(rf"^\s*{re.escape(label)}(\s\((optional|deprecated)\))*\s*$")

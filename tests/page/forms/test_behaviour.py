@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.checks import check_accessibility, check_snapshot
-from tests.page.forms.filling import open_form, place, take
+from tests.page.forms.filling import open_form, place, read, take
 from tests.page.forms.zoo import Address, Basket, Everything, Open, Options, Order, Purchase, Sheet, Tree, schema_of
 from tests.page.site import Site
 
@@ -40,10 +40,6 @@ ODD = {
     "a reference to nowhere": ({"$ref": "#/$defs/Gone", "title": "T"}, 5, ""),
     "a reference to itself": ({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}, "title": "T"}, 5, ""),
 }
-
-
-def read(page: Page) -> Any:
-    return json.loads(page.evaluate("read()"))
 
 
 def set_property(page: Page, name: str, value: Any) -> None:

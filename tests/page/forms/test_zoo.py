@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from pydantic import TypeAdapter
 
-from tests.page.forms.filling import open_form, place, take
+from tests.page.forms.filling import open_form, place, read, take
 from tests.page.forms.zoo import ZOO, Case, schema_of
 from tests.page.site import Site
 
@@ -17,13 +17,8 @@ pytestmark = pytest.mark.slow
 cases = pytest.mark.parametrize("case", ZOO.values(), ids=ZOO)
 
 
-def read(form: Locator) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(form.page.evaluate("read()"))
-    return result
-
-
 def validated(case: Case, form: Locator) -> Any:
-    told = read(form)
+    told = read(form.page)
     assert "errors" not in told, told
     return TypeAdapter(case.type).validate_json(json.dumps(told.get("value")))
 
@@ -53,7 +48,7 @@ def test_what_does_not_fit_is_said_beside_its_field_which_gets_the_focus(case: C
         form = open_form(page, pages, schema_of(case.type))
         for step in wrong.steps:
             take(form, step)
-        assert read(form)["errors"]
+        assert read(page)["errors"]
         field = place(form, wrong.field)
         expect(field).to_have_accessible_description(re.compile(re.escape(wrong.message)))
         alert = form.get_by_role("alert").filter(has_text=wrong.message)
