@@ -41,7 +41,8 @@ _EVENTS = Statement(
     "events",
     """
     SELECT first, body FROM events WHERE run = $1 AND first >= coalesce(
-        (SELECT max(first) FROM events WHERE run = $1 AND first <= $2::bigint + 1), 0) ORDER BY first LIMIT $3
+        (SELECT max(first) FROM events WHERE run = $1 AND first <= $2::bigint + 1), 0)
+        AND first <= $2::bigint + $3::bigint ORDER BY first
     """,
     (int, str),
 )
@@ -90,7 +91,7 @@ class PostgresEventLog(EventLog):
     async def _read(self, run_id: str, after: int, limit: int) -> Piece | None:
         def read(session: Session) -> Piece | None:
             # Events first: those that are seen are covered by the log that is read after them.
-            rows, log = session.run([Ask(_EVENTS, (run_id, after, limit + 1)), Ask(_LOG, (run_id,))])
+            rows, log = session.run([Ask(_EVENTS, (run_id, after, limit)), Ask(_LOG, (run_id,))])
             if not log:
                 return None
             last, closed_at, dropped = log[0]

@@ -86,8 +86,9 @@ def _read(db: sqlite3.Connection, run_id: str, after: int, limit: int) -> Piece 
     if after < last and not dropped:
         rows = db.execute(
             "SELECT first, body FROM events WHERE run = ?1 AND first >= coalesce("
-            "(SELECT max(first) FROM events WHERE run = ?1 AND first <= ?2 + 1), 0) ORDER BY first LIMIT ?3",
-            (run_id, after, limit + 1),
+            "(SELECT max(first) FROM events WHERE run = ?1 AND first <= ?2 + 1), 0)"
+            " AND first <= ?2 + ?3 ORDER BY first",
+            (run_id, after, limit),
         ).fetchall()
     return Piece(cut(rows, after, limit), last + 1 if dropped else 1, last, closed_at is not None)
 
