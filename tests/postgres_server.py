@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -101,6 +102,20 @@ class Server:
         done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False, user=self._user)
         assert not check or done.returncode == 0, done.stderr
         return bool(done.returncode == 0)
+
+
+@contextlib.contextmanager
+def a_server(folder: Path, *, fsync: bool = True) -> Iterator[str]:
+    """The URL of a server of one's own, with its files in this folder."""
+    folder.chmod(0o755)
+    server = Server(folder / "postgres", fsync=fsync)
+    server.folder.mkdir()
+    server.create()
+    server.start()
+    try:
+        yield server.url
+    finally:
+        server.stop()
 
 
 def run_sql(url: str, sql: str) -> None:

@@ -34,7 +34,7 @@ def break_file(folder: Path, sql: str) -> None:
 def test_check_says_what_is_there(folder: Path) -> None:
     done = piped("store", "check", URL, folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "schema version 1" in done.stdout
+    assert "schema version 2" in done.stdout
     assert "2 executions; runs: 1 paused, 1 success" in done.stdout
     assert "1 open questions, 0 settled ones" in done.stdout
     assert "nothing is wrong" in done.stdout
@@ -67,7 +67,7 @@ def test_records_of_a_newer_version_are_no_damage(folder: Path) -> None:
 def test_migrate_says_the_version(folder: Path) -> None:
     done = piped("store", "migrate", URL, folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "schema version 1, the newest" in done.stdout
+    assert "schema version 2, the newest" in done.stdout
 
 
 def test_prune_removes_what_has_finished_and_what_is_open_only_when_told(folder: Path) -> None:

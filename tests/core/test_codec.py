@@ -112,13 +112,15 @@ def test_facts_written_in_two_records_are_those_written_in_one(some: list[Fact],
 
 @given(any_facts)
 def test_a_field_that_a_newer_version_added_is_ignored(facts: list[Fact]) -> None:
-    full = [[fact_tag(fact), *fact, "a new field", {"and": "another"}] for fact in facts]
+    written = zip(json.loads(encode(facts)), facts, strict=True)
+    full = [[*fields, *fact[len(fields) - 1 :], "a new field", {"and": "another"}] for fields, fact in written]
     assert exactly(decode(json.dumps(full))) == exactly(facts)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_a_field_that_an_older_version_did_not_have_holds_its_default(cls: type[Fact]) -> None:
-    required = ["x" for name in cls._fields if name not in cls._field_defaults]
+    hints = typing.get_type_hints(cls)
+    required: list[Any] = [0 if hints[n] is int else "x" for n in cls._fields if n not in cls._field_defaults]
     make: Any = cls
     fact = make(*required)
     assert json.loads(encode([fact])) == [[fact_tag(fact), *required]], "a default takes no room at the end"
@@ -171,7 +173,7 @@ FROZEN: list[tuple[Fact, str]] = [
     (Opened("r", "c", "desk", "Agent", {"prompt": "hi"}, 1), '["opened","r","c","desk","Agent",{"prompt":"hi"},1]'),
     (Resumed("r", "p", 1), '["resumed","r","p",1]'),
     (Called("/t0.0", "c", "pay", "Tool", 1, 2), '["called","/t0.0","c","pay","Tool",1,2]'),
-    (Returned("/t0.0", "c", "pay", "Tool", 1, 2, "done"), '["returned","/t0.0","c","pay","Tool",1,2,"done"]'),
+    (Returned("/t0.0", "c", "pay", "Tool", 1, 3, "done"), '["returned","/t0.0","c","pay","Tool",1,2,"done"]'),
     (Reopened("/0"), '["reopened","/0"]'),
     (Noted("/n0", "no"), '["noted","/n0","no"]'),
     (Settled("i", "answered", 1, True, "r"), '["settled","i","answered",1,true,"r"]'),
@@ -181,6 +183,27 @@ FROZEN: list[tuple[Fact, str]] = [
         '["asked","/0","i","r","pay","c","confirm","pay",{"q":1},1]',
     ),
 ]
+
+
+RUN = "01a232db22ba75c7841257d3694b4b4f"
+
+
+def test_ids_and_times_are_written_by_what_differs_from_those_before() -> None:
+    at = 1_796_149_551_803
+    facts: list[Fact] = [
+        Opened(RUN, f"{RUN[:22]}0123456789", "desk", "Agent", {}, at),
+        Called("/t0.0", "f" * 32, "pay", "Tool", at - 5),
+        Ended("f" * 32, "success", at),
+        Ended("f" * 31, "success", 7),
+        Ended("f" * 32, "success", 2 * at),
+    ]
+    text = (
+        f'[["opened","{RUN}",["0123456789"],"desk","Agent",{{}},1796149551803],["called","/t0.0","{"f" * 32}","pay",'
+        f'"Tool",-5],["ended",[""],"success",5],["ended","{"f" * 31}","success",-1796149551796],'
+        f'["ended","{"f" * 32}","success",3592299103606]]'
+    )
+    assert encode(facts).decode() == text
+    assert decode(text) == facts
 
 
 @pytest.mark.parametrize(("fact", "text"), FROZEN, ids=[type(fact).__name__ for fact, _ in FROZEN])

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.postgres_server import Server
+from tests.postgres_server import a_server
 from tests.torture.crash import WAYS, crash
 from tests.torture.race import KINDS, race
 from tests.torture.samples import SAMPLES
@@ -26,16 +26,9 @@ def main() -> int:
     logging.disable(logging.CRITICAL)  # that things fail is no news here
     rows: dict[str, Counts] = {}
     with tempfile.TemporaryDirectory(prefix="timbal-torture-") as folder:
-        server = Server(Path(folder) / "postgres", fsync=True)
-        server.folder.mkdir()
-        Path(folder).chmod(0o755)
-        server.create()
-        server.start()
-        try:
-            for url in (f"sqlite:///{folder}/runs.db", f"{server.url}?schema=t_{uuid.uuid4().hex}"):
-                _torture(url, given, rows)
-        finally:
-            server.stop()
+        _torture(f"sqlite:///{folder}/runs.db", given, rows)
+        with a_server(Path(folder)) as server_url:
+            _torture(f"{server_url}?schema=t_{uuid.uuid4().hex}", given, rows)
     _count(rows, "simulation (memory)", (simulate(given.seed + n) for n in range(given.seeds)))
     total = Counts()
     for counts in rows.values():

@@ -196,7 +196,8 @@ def pending(
 @app.command(cls=QuickCommand)
 def runs(
     status: Annotated[
-        str | None, typer.Option("--status", help="Only these: running, paused, parked, success, error or cancelled.")
+        str | None,
+        typer.Option("--status", help="Only these: running, paused, parked, continued, success, error or cancelled."),
     ] = None,
     runnable: OfRunnable = None,
     label: Only = None,

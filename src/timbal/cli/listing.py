@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STATUSES = ("running", "paused", "parked", "success", "error", "cancelled", "erased")
+STATUSES = ("running", "paused", "parked", "continued", "success", "error", "cancelled", "erased")
 #: A terminal of fewer columns gets the first digits of run ids only.
 WIDE, SHORT_ID = 120, 16
 

@@ -53,7 +53,8 @@ def _as_dict(record: RunRecord, entries: list[Entry]) -> dict[str, Any]:
 
 def _head(screen: Screen, record: RunRecord, entries: list[Entry]) -> None:
     first, last = record.runs[0], record.runs[-1]
-    status = last.status if last.status in ("success", "paused", "running") else f"{last.status} / {last.reason}"
+    plain = last.reason is None or last.status in ("success", "paused")
+    status = last.status if plain else f"{last.status} / {last.reason}"
     screen.listing(f"{first.runnable} ({first.runnable_type})  {status}", "bold")
     worked = sum(_lasted(info) for info in record.runs)
     over = (last.t1 or max((entry.at for entry in entries), default=first.t0)) - first.t0

@@ -4,12 +4,15 @@ A record is a JSON array of facts; a fact is an array of its tag and its fields 
 hold their default. So a field may be added at the end of a fact, with a default, and both older and newer readers cope.
 A reader that meets a fact it doesn't know refuses the record and leaves it to a newer one. The format's version is the
 store's schema version.
+
+Half of a small record would be ids and times that differ little. So the id of a run or call that begins like the one
+before it in the record is `[its other end]`, and a time is the milliseconds since the one before it in the record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..errors import StoreError, UnknownRecord
 from . import fast_json
@@ -45,21 +48,61 @@ _CLASSES: dict[str, type[Fact]] = {
     "settled": Settled,
     "ended": Ended,
 }
-#: By class: its tag, and the default of each field (for fields without one, a value that none can be).
-_SHAPES: dict[type[Fact], tuple[str, tuple[Any, ...]]] = {
-    cls: (tag, tuple(cls._field_defaults.get(name, _CLASSES) for name in cls._fields)) for tag, cls in _CLASSES.items()
-}
+_IDS = frozenset({"run_id", "parent_run_id", "call_id", "parent_call_id"})
+_TIMES = frozenset({"at", "t0", "t1"})
+
+
+class _Shape(NamedTuple):
+    """How facts of one class are written: `ids` and `times` are the places of such fields."""
+
+    tag: str
+    #: Of each field; for those without one, a value that none can be.
+    defaults: tuple[Any, ...]
+    ids: tuple[int, ...]
+    times: tuple[int, ...]
+
+
+def _shape(tag: str, cls: type[Fact]) -> _Shape:
+    names = cls._fields
+    defaults = tuple(cls._field_defaults.get(name, _CLASSES) for name in names)
+    ids = tuple(i for i, name in enumerate(names) if name in _IDS)
+    return _Shape(tag, defaults, ids, tuple(i for i, name in enumerate(names) if name in _TIMES))
+
+
+_SHAPES = {cls: _shape(tag, cls) for tag, cls in _CLASSES.items()}
+
+#: How many characters an id is looked to share with the one before it: all; the millisecond and the counter of a uuid7;
+#: the time of day, more or less.
+_SHARED = (32, 22, 11, 8)
+#: What is less is the time since another one, and not a time in itself: in milliseconds, it would be in 1973.
+_A_TIME = 100_000_000_000
 
 
 def encode(facts: Iterable[Fact]) -> bytes:
     """Facts as one record."""
     record = []
+    id, at = "", 0
     for fact in facts:
-        tag, defaults = _SHAPES[type(fact)]
-        n = len(fact)
-        while n and fact[n - 1] is defaults[n - 1]:
-            n -= 1
-        record.append((tag, *fact[:n]))
+        tag, defaults, ids, times = _SHAPES[type(fact)]
+        fields: list[Any] = [*fact]
+        while fields and fields[-1] is defaults[len(fields) - 1]:
+            fields.pop()
+        n = len(fields)
+        for i in ids:
+            if i < n and (this := fields[i]) is not None:
+                if len(this) == len(id) == 32:
+                    for shared in _SHARED:
+                        if this[:shared] == id[:shared]:
+                            fields[i] = [this[shared:]]
+                            break
+                id = this
+        for i in times:
+            if i < n:
+                this = fields[i]
+                if this - at < _A_TIME:
+                    fields[i] = this - at
+                at = this
+        record.append((tag, *fields))
     return fast_json.to_json(record)
 
 
@@ -73,9 +116,24 @@ def decode_all(records: Iterable[bytes | str]) -> list[Fact]:
     facts: list[Fact] = []
     try:
         for record in records:
+            id, at = "", 0
             for tag, *fields in fast_json.from_json(record):
                 cls = _CLASSES.get(tag) or _unknown(tag)
-                facts.append(cls(*fields[: len(cls._fields)]))
+                n = len(fields)
+                _, defaults, ids, times = _SHAPES[cls]
+                for i in ids:
+                    if i < n and (this := fields[i]) is not None:
+                        if type(this) is list:
+                            (end,) = this
+                            this = fields[i] = id[: 32 - len(end)] + end
+                        id = this
+                for i in times:
+                    if i < n:
+                        this = fields[i]
+                        if this < _A_TIME:
+                            this = fields[i] = this + at
+                        at = this
+                facts.append(cls(*fields[: len(defaults)]))
     except (ValueError, TypeError) as error:
         raise StoreError(f"a stored record can't be read ({error}); the store is damaged or not ours") from error
     return facts

@@ -93,7 +93,7 @@ def components() -> dict[str, Schema]:
         "runnable": {"type": "string"},
         "runnable_type": {"type": "string"},
         "labels": _LABELS,
-        "status": {"enum": ["running", "paused", "parked", "success", "error", "cancelled", "erased"]},
+        "status": {"enum": ["running", "paused", "parked", "continued", "success", "error", "cancelled", "erased"]},
         "reason": _or_null({"type": "string"}),
         "t0": _TIME,
         "t1": _or_null(_TIME),

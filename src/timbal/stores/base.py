@@ -192,7 +192,7 @@ class BaseStore(ABC):
     ) -> Page[RunInfo]:
         """Runs, newest first; otherwise as `pending`. Ages since they began.
 
-        `status`: `running | paused | parked | success | error | cancelled | erased`.
+        `status`: `running | paused | parked | continued | success | error | cancelled | erased`.
         """
         where = where_of(runnable, None, status, labels, older_than, newer_than)
         rows = await wait(self._list_runs(where, slice_of(after, newest_first, limit)))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from ..errors import StoreError
 from .events import INBOX, Batch, EventLog, Piece, cut, joined, now
 from .sqlite import SqliteStore
+from .sqlite_queries import key
 from .waiting import wait
 
 #: How often another process's changes are looked for while somebody listens, in seconds.
@@ -69,16 +70,17 @@ def _version(db: sqlite3.Connection) -> int:
 
 def _append(db: sqlite3.Connection, batch: Batch) -> None:
     closed_at = now() if batch.closes else None
+    run = key(batch.run_id)
     if batch.first == 1:
-        kept = db.execute(_BEGIN, (batch.run_id, batch.last, closed_at)).rowcount
+        kept = db.execute(_BEGIN, (run, batch.last, closed_at)).rowcount
     else:
-        kept = db.execute(_EXTEND, (batch.last, closed_at, batch.run_id, batch.first - 1)).rowcount
+        kept = db.execute(_EXTEND, (batch.last, closed_at, run, batch.first - 1)).rowcount
     if kept:
-        db.execute("INSERT INTO events VALUES (?, ?, ?)", (batch.run_id, batch.first, joined(batch.events)))
+        db.execute("INSERT INTO events VALUES (?, ?, ?)", (run, batch.first, joined(batch.events)))
 
 
 def _read(db: sqlite3.Connection, run_id: str, after: int, limit: int) -> Piece | None:
-    log = db.execute("SELECT last, closed_at, dropped FROM event_logs WHERE run = ?", (run_id,)).fetchone()
+    log = db.execute("SELECT last, closed_at, dropped FROM event_logs WHERE run = ?", (key(run_id),)).fetchone()
     if log is None:
         return None
     last, closed_at, dropped = log
@@ -88,7 +90,7 @@ def _read(db: sqlite3.Connection, run_id: str, after: int, limit: int) -> Piece 
             "SELECT first, body FROM events WHERE run = ?1 AND first >= coalesce("
             "(SELECT max(first) FROM events WHERE run = ?1 AND first <= ?2 + 1), 0)"
             " AND first <= ?2 + ?3 ORDER BY first",
-            (run_id, after, limit),
+            (key(run_id), after, limit),
         ).fetchall()
     return Piece(cut(rows, after, limit), last + 1 if dropped else 1, last, closed_at is not None)
 

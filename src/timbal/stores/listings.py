@@ -31,7 +31,8 @@ class Page(NamedTuple, Generic[T]):
 class RunInfo(NamedTuple):
     """What is known of a run. Times in Unix milliseconds; `status` is `running` until the run has ended or paused.
 
-    Of an erased run, `t1` is when it was erased.
+    A run whose process died is `continued` once another one has gone on with its execution; how it ended nobody knows,
+    so it has no `t1`. Of an erased run, `t1` is when it was erased.
     """
 
     run_id: str

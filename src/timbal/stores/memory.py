@@ -114,13 +114,14 @@ class MemoryStore(BaseStore):
             return Ready(execution.all_records())
 
     def _take(self, execution: _Execution, run: RunRow) -> Lease | None:
-        self._enter(execution, run)
+        entered = self._enter(execution, run)
         if execution.held_by() is not None:
             return None
         execution.attempts += execution.lease is not None
         execution.fence += 1
         execution.stop = execution.due_at = None
         execution.parked = False
+        entered.fence = execution.fence
         execution.lease = Lease(execution, execution.fence)
         self._reopen(execution)
         return execution.lease
@@ -153,10 +154,11 @@ class MemoryStore(BaseStore):
                 execution.parked = True
         return Ready(None)
 
-    def _enter(self, execution: _Execution, run: RunRow) -> None:
+    def _enter(self, execution: _Execution, run: RunRow) -> _Run:
         if run.run_id not in self._by_run:
             execution.runs.append(_Run(run.run_id, run.parent_run_id, run.at))
             self._by_run[run.run_id] = execution
+        return execution.run(run.run_id)
 
     def _ask(self, execution: _Execution, row: QuestionRow) -> None:
         question = _Question(next(self._numbers), row)
@@ -233,7 +235,7 @@ class MemoryStore(BaseStore):
 
     @property
     def schema_version(self) -> int:
-        return 1
+        return 2
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -332,10 +334,12 @@ class MemoryStore(BaseStore):
 
 
 class _Run:
-    __slots__ = ("parent_run_id", "reason", "run_id", "status", "t0", "t1")
+    __slots__ = ("fence", "parent_run_id", "reason", "run_id", "status", "t0", "t1")
 
-    def __init__(self, run_id: str, parent_run_id: str | None, t0: int) -> None:
+    def __init__(self, run_id: str, parent_run_id: str | None, t0: int, fence: int | None = None) -> None:
         self.run_id, self.parent_run_id, self.t0 = run_id, parent_run_id, t0
+        #: The lease that it got; `None`: none.
+        self.fence = fence
         self.status = "running"
         self.reason: str | None = None
         self.t1: int | None = None
@@ -380,7 +384,7 @@ class _Execution:
     def __init__(self, opened: Opened, lease: Lease) -> None:
         self.run_id, self.runnable, self.kind = opened.run_id, opened.name, opened.kind
         self.parent_run_id, self.labels = opened.parent_run_id, opened.labels or {}
-        self.runs = [_Run(opened.run_id, opened.parent_run_id, opened.at)]
+        self.runs = [_Run(opened.run_id, opened.parent_run_id, opened.at, self.fence)]
         self.records: list[bytes] = []
         self.lease: Lease | None = lease
 
@@ -425,9 +429,12 @@ class _Execution:
         return records
 
     def info(self, run: _Run) -> RunInfo:
-        status = "paused" if run.reason in ("input_required", "approval_required") else run.status
-        if self.parked and run.t1 is None:
-            status = "parked"
+        if run.t1 is not None:
+            status = "paused" if run.reason in ("input_required", "approval_required") else run.status
+        elif self._continued(run):
+            status = "continued"
+        else:
+            status = "parked" if self.parked else "running"
         return RunInfo(
             run.run_id,
             self.run_id,
@@ -440,6 +447,12 @@ class _Execution:
             run.t0,
             run.t1,
         )
+
+    def _continued(self, run: _Run) -> bool:
+        """Whether a run that has not ended never will: another one has had the lease since, or used what it brought."""
+        if run.fence is None:
+            return self.lease is None and self.due_at is None
+        return run.fence < self.fence
 
     def changed(self) -> None:
         """Wake whoever waits for it; not under the lock."""

@@ -71,12 +71,23 @@ _DUE = Statement(
     """,
     (str, str, int, str, int, bool),
 )
-_STATE = "CASE WHEN r.state = 'running' AND e.parked THEN 'parked' ELSE r.state END"
+#: Whether a run that has not ended never will: another one has had the lease since, or has used what it brought.
+_CONTINUED = "coalesce(r.fence < e.fence, e.holder IS NULL AND e.due_at IS NULL)"
+_STATE = (
+    f"CASE WHEN r.state <> 'running' THEN r.state WHEN {_CONTINUED} THEN 'continued'"
+    " WHEN e.parked THEN 'parked' ELSE r.state END"
+)
 _RUN_COLUMNS = (
     f"r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, {_STATE}, r.reason, r.t0, r.t1"
     " FROM runs r JOIN executions e ON e.run = r.execution"
 )
 _RUN_TYPES = (str, str, str, str, str, str, str, str, int, int)
+#: Which of the runs that have not ended have a status.
+_UNENDED = {
+    "running": f"NOT {_CONTINUED} AND NOT e.parked",
+    "parked": f"NOT {_CONTINUED} AND e.parked",
+    "continued": _CONTINUED,
+}
 _RUNS_OF = Statement(
     "runs_of",
     f"SELECT {_RUN_COLUMNS} WHERE r.execution = (SELECT execution FROM runs WHERE id = $1) ORDER BY r.t0, r.id",
@@ -153,10 +164,11 @@ def runs(session: Session, where: Where, page: Slice) -> list[RunInfo]:
 
 def runs_ask(where: Where, page: Slice) -> Ask:
     conditions = _Conditions()
-    parked = where.status == "parked"
-    conditions.add("r.state = {}", "running" if parked else where.status)
-    if where.status in ("running", "parked"):
-        conditions.add("e.parked" if parked else "NOT e.parked")
+    if (unended := _UNENDED.get(where.status or "")) is not None:
+        conditions.add("r.state = 'running'")
+        conditions.add(unended)
+    else:
+        conditions.add("r.state = {}", where.status)
     conditions.add_where("r", "r.t0", where)
     conditions.add_page("r.t0", "r.id", str, page)
     sql = f"SELECT {_RUN_COLUMNS} WHERE {conditions} {_order('r.t0', 'r.id', page)}"

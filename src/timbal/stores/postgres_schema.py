@@ -10,7 +10,7 @@ from ..errors import StoreError
 from .postgres_session import Refused, Session, Statement
 
 #: Files `postgres_<version>.sql` bring a schema from the version before.
-VERSION = 1
+VERSION = 2
 
 _LOOK = """
     SELECT n.oid IS NOT NULL,

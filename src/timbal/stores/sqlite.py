@@ -21,14 +21,15 @@ from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore
 from .listings import Found, Prune, Pruned, RunInfo, Slice, Where
 from .process import is_gone, process_name
-from .sqlite_queries import SHIFT, TOP
+from .sqlite_queries import SHIFT, TOP, id_of, key
 from .sqlite_writer import AWAKE_SECONDS, BUSY_SECONDS, Undo, Writer
 from .waiting import wait
 
 T = TypeVar("T")
 
 APPLICATION_ID = 0x54494D42  # "TIMB" in the file's header: the file is ours
-SCHEMA_VERSION = 1
+#: Files `sqlite_<version>.sql` bring a file from the version before.
+SCHEMA_VERSION = 2
 
 _ADD_FACT = "INSERT INTO facts SELECT max(id) + 1, ? FROM facts WHERE id <= ?"  # the first lies at the base
 _ADD_QUESTION = (
@@ -38,6 +39,8 @@ _ADD_QUESTION = (
 #: The statement that decides a race: who sets it first has won.
 _SETTLE = "UPDATE questions SET settled = ? WHERE id BETWEEN ? AND ? AND name = ? AND settled IS NULL"
 
+#: A run that goes on with an execution, and the lease that it got.
+_ENTER = "INSERT INTO runs (id, execution, parent, t0, fence) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)"
 _TAKE = (
     "UPDATE executions SET holder = ?, fence = fence + 1, lease_until = ?, stop = NULL, due_at = NULL, parked = 0,"
     " attempts = attempts + (holder IS NOT NULL) WHERE id = ?"
@@ -220,10 +223,10 @@ class _Desk:
         db = None
         try:
             db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            self._check(db)
+            self._version(db)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute(f"PRAGMA synchronous={self._synchronous}")
-            self._create(db)
+            self._migrate(db)
             db.execute("PRAGMA busy_timeout=0")  # from here on the writer waits, so that an event loop never does
             self._data_version = _data_version(db)
             self._file = _identity(self._path)
@@ -238,14 +241,14 @@ class _Desk:
         if _identity(self._path) != self._file:
             raise StoreError(f"{self._path} was deleted or replaced while it was open; nothing more is kept in it")
 
-    def _check(self, db: sqlite3.Connection) -> bool:
-        """Whether the file holds our tables; raises `StoreError` when it is somebody else's or newer."""
+    def _version(self, db: sqlite3.Connection) -> int:
+        """The version of the tables in the file, 0 for none; raises `StoreError` when it is not ours, or newer."""
         app, version, tables = db.execute(
             "SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_master)"
             " FROM pragma_application_id a, pragma_user_version v"
         ).fetchone()
         if app == 0 and tables == 0:
-            return False
+            return 0
         if app != APPLICATION_ID:
             raise StoreError(
                 f"{self._path} is a SQLite file of something else; nothing was touched, choose another path"
@@ -254,19 +257,21 @@ class _Desk:
             raise StoreError(
                 f"{self._path} has schema version {version}, and this library knows {SCHEMA_VERSION}: use a newer one"
             )
-        return True
+        found: int = version
+        return found
 
-    def _create(self, db: sqlite3.Connection) -> None:
-        if self._check(db):
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        """Bring the file to our version, all or nothing."""
+        if self._version(db) == SCHEMA_VERSION:
             return
+        db.create_function("key", 1, lambda text: None if text is None else key(text))
         db.execute("BEGIN IMMEDIATE")
         try:
-            if not self._check(db):
-                schema = Path(__file__).with_name("schema.sql").read_text()
-                for statement in schema.split(";\n"):
+            for number in range(self._version(db) + 1, SCHEMA_VERSION + 1):
+                for statement in Path(__file__).with_name(f"sqlite_{number:04}.sql").read_text().split(";\n"):
                     db.execute(statement)
-                db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             db.execute("COMMIT")
         except BaseException:
             db.execute("ROLLBACK")
@@ -303,7 +308,7 @@ class _Desk:
     ) -> str | None:
         stop = None
         if opened is not None:
-            self._open(db, lease, opened)
+            self._open(db, lease, opened, ended)
         elif ended is not None:
             self._give_back(db, lease, ended)
         else:
@@ -315,11 +320,10 @@ class _Desk:
             else:
                 db.execute(_ADD_FACT, (record.decode(), base + TOP))
         for q in questions:
-            db.execute(_ADD_QUESTION, (base, q.name, q.kind, q.asked_at, q.due_at, q.body.decode(), base, base + TOP))
+            row = (key(q.name), q.kind, q.asked_at, q.due_at, q.body.decode())
+            db.execute(_ADD_QUESTION, (base, *row, base, base + TOP))
         for s in settlements:
-            db.execute(_SETTLE, (s.body.decode(), base, base + TOP, s.id))
-        if ended is not None and opened is not None:
-            self._give_back(db, lease, ended)
+            db.execute(_SETTLE, (s.body.decode(), base, base + TOP, key(s.id)))
         return stop
 
     def _check_lease(self, db: sqlite3.Connection, lease: Lease) -> str | None:
@@ -340,46 +344,49 @@ class _Desk:
             self._lost(lease)
         db.execute(
             "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?",
-            (ended.code, ended.reason, ended.at, ended.run_id),
+            (ended.code, ended.reason, ended.at, key(ended.run_id)),
         )
         self._leases.pop(lease.ref, None)
         self._changed(lease.ref)
 
-    def _open(self, db: sqlite3.Connection, lease: Lease, opened: Opened) -> None:
+    def _open(self, db: sqlite3.Connection, lease: Lease, opened: Opened, ended: Ended | None) -> None:
+        run, parent = key(opened.run_id), opened.parent_run_id
+        held = (self._holder, _now() + self._lease_ms) if ended is None else (None, None)
         ref = db.execute(
-            "INSERT INTO executions (run, runnable, kind, parent, labels, holder, fence, lease_until)"
-            " VALUES (?, ?, ?, ?, ?, ?, 1, ?)",
+            "INSERT INTO executions (run, runnable, kind, parent, labels, holder, lease_until, fence)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
             (
-                opened.run_id,
+                run,
                 opened.name,
                 opened.kind,
-                opened.parent_run_id,
+                None if parent is None else key(parent),
                 json.dumps(opened.labels) if opened.labels else None,
-                self._holder,
-                _now() + self._lease_ms,
+                *held,
             ),
         ).lastrowid
         entered = db.execute(
-            "INSERT INTO runs (id, execution, t0) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            (opened.run_id, ref, opened.at),
+            "INSERT INTO runs (id, execution, t0, fence, status, reason, t1) VALUES (?, ?, ?, 1, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            (run, ref, opened.at, *((None, None, None) if ended is None else (ended.code, ended.reason, ended.at))),
         ).rowcount
         if not entered:
             db.execute("DELETE FROM executions WHERE id = ?", (ref,))
             raise RunExists(f"run {opened.run_id} exists already")
         assert ref is not None
         lease.ref = ref
-        self._leases[ref] = lease
+        if ended is None:
+            self._leases[ref] = lease
 
     def settle(
         self, db: sqlite3.Connection, ref: int, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None
     ) -> Settling:
         base = ref << SHIFT
-        if run is not None and not self._enter(db, ref, run):
+        if run is not None and not db.execute(f"{_ENTER} DO NOTHING", (*_run_values(ref, run), None)).rowcount:
             raise RunExists(f"run {run.run_id} exists already")
         for s in settlements:
-            if not db.execute(_SETTLE, (s.body.decode(), base, base + TOP, s.id)).rowcount:
+            if not db.execute(_SETTLE, (s.body.decode(), base, base + TOP, key(s.id))).rowcount:
                 raise Undo(Settling(True, None))
-        lease = self._take(db, ref) if run is not None else None
+        lease = self.take(db, ref, run) if run is not None else None
         if lease is None and settlements:
             db.execute("UPDATE executions SET due_at = coalesce(due_at, ?) WHERE id = ?", (_now(), ref))
         if stop is not None and lease is None:
@@ -389,20 +396,16 @@ class _Desk:
         return Settling(False, lease)
 
     def append(self, db: sqlite3.Connection, run_id: str, record: bytes) -> list[bytes | str]:
-        row = db.execute("SELECT execution FROM runs WHERE id = ? AND status IS NOT 'erased'", (run_id,)).fetchone()
+        row = db.execute(
+            "SELECT execution FROM runs WHERE id = ? AND status IS NOT 'erased'", (key(run_id),)
+        ).fetchone()
         if row is None:
             raise RunNotFound(f"there is no run {run_id} in this store")
         db.execute(_ADD_FACT, (record.decode(), (row[0] << SHIFT) + TOP))
         return queries.records(db, row[0])
 
     def take(self, db: sqlite3.Connection, ref: int, run: RunRow) -> Lease | None:
-        lease = self._take(db, ref)
-        if lease is not None:
-            self._enter(db, ref, run)
-        return lease
-
-    def _take(self, db: sqlite3.Connection, ref: int) -> Lease | None:
-        """The lease, if nobody has it who shows signs of life."""
+        """The lease for this run, if nobody has it who shows signs of life."""
         mine = (self._holder, _now() + self._lease_ms, ref)
         row = db.execute(f"{_TAKE} AND (holder IS NULL OR lease_until < ?) RETURNING fence", (*mine, _now())).fetchone()
         if row is None:
@@ -412,6 +415,7 @@ class _Desk:
             if self._shows_life(ref, *row):
                 return None
             row = db.execute(f"{_TAKE} RETURNING fence", mine).fetchone()
+        db.execute(f"{_ENTER} DO UPDATE SET fence = excluded.fence", (*_run_values(ref, run), row[0]))
         lease = self._leases[ref] = Lease(ref, row[0])
         return lease
 
@@ -425,15 +429,6 @@ class _Desk:
         found = queries.due(db, runnables, _now())
         return [due for due, ref, holder, until in found if not self._shows_life(ref, holder, until)][:limit]
 
-    def _enter(self, db: sqlite3.Connection, ref: int, run: RunRow) -> bool:
-        """Enter a run that goes on with an execution; whether it was not there yet."""
-        return bool(
-            db.execute(
-                "INSERT INTO runs (id, execution, parent, t0) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (run.run_id, ref, run.parent_run_id, run.at),
-            ).rowcount
-        )
-
     def _shows_life(self, ref: int, holder: str | None, until: int | None) -> bool:
         """Whether the holder of a lease is still there."""
         if holder is None or until is None or until < _now():
@@ -444,7 +439,7 @@ class _Desk:
         return not is_gone(holder)
 
     def erase(self, db: sqlite3.Connection, run_id: str) -> bool:
-        row = db.execute("SELECT execution FROM runs WHERE id = ?", (run_id,)).fetchone()
+        row = db.execute("SELECT execution FROM runs WHERE id = ?", (key(run_id),)).fetchone()
         if row is None:
             return False
         db.execute("PRAGMA secure_delete=ON")  # what is deleted is overwritten
@@ -472,14 +467,13 @@ class _Desk:
             "SELECT e.id, e.run, e.fence, e.holder, e.lease_until,"
             " (SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL)"
             " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ? AND r.status IS NOT 'erased'",
-            (run_id,),
+            (key(run_id),),
         ).fetchone()
         if row is None:
             return None
         ref, first, fence, holder, until, newest = row
-        return Stored(
-            ref, first, newest or first, self._shows_life(ref, holder, until), fence, queries.records(db, ref)
-        )
+        held = self._shows_life(ref, holder, until)
+        return Stored(ref, id_of(first), id_of(newest or first), held, fence, queries.records(db, ref))
 
     # -- waiting -------------------------------------------------------------------------------------------------------
 
@@ -525,6 +519,10 @@ class _Desk:
                 _ask_to_stop(lease, row[0])
         for ref in list(self._waiters):
             self._changed(ref)
+
+
+def _run_values(ref: int, run: RunRow) -> tuple[Any, ...]:
+    return key(run.run_id), ref, key(run.parent_run_id), run.at
 
 
 def _ask_to_stop(lease: Lease, reason: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeAlias
 
 from ..ports import Due
 from .listings import UNFINISHED, Found, Prune, Pruned, RunInfo, Slice, Where, position
@@ -13,6 +14,25 @@ from .listings import UNFINISHED, Found, Prune, Pruned, RunInfo, Slice, Where, p
 #: Ids of facts and questions: the execution's, shifted, plus a position up to TOP.
 SHIFT = 20
 TOP = (1 << SHIFT) - 1
+
+
+#: An id as the file keeps it.
+Key: TypeAlias = "bytes | str"
+
+
+def key(id: str) -> Key:
+    """The 16 bytes of an id of 32 hex digits, as all of ours are; any other as it is."""
+    if len(id) == 32:
+        with suppress(ValueError):
+            raw = bytes.fromhex(id)
+            if raw.hex() == id:
+                return raw
+    return id
+
+
+def id_of(key: Key) -> str:
+    """The inverse of `key`."""
+    return key if isinstance(key, str) else key.hex()
 
 
 def records(db: sqlite3.Connection, ref: int) -> list[bytes | str]:
@@ -43,7 +63,7 @@ def history(db: sqlite3.Connection, run_id: str) -> list[list[bytes | str]]:
             JOIN questions q ON q.id BETWEEN t.execution << {SHIFT} AND (t.execution << {SHIFT}) + {TOP}
         ORDER BY 1 DESC, 2, 3
         """,
-        (run_id,),
+        (key(run_id),),
     )
     turns: dict[int, list[bytes | str]] = {}
     for depth, _, _, body, settled in rows:
@@ -58,15 +78,15 @@ def find(db: sqlite3.Connection, ids: Sequence[str], runnable: str) -> list[str]
     rows = db.execute(
         f"SELECT DISTINCT e.run FROM questions q JOIN executions e ON e.id = q.id >> {SHIFT}"
         f" WHERE q.settled IS NULL AND e.runnable = ? AND q.name IN ({', '.join('?' * len(ids))})",
-        (runnable, *ids),
+        (runnable, *map(key, ids)),
     )
-    return [run for (run,) in rows]
+    return [id_of(run) for (run,) in rows]
 
 
 def questions(db: sqlite3.Connection, where: Where, page: Slice, *, settled: bool) -> list[Found]:
     """Items of the inbox, or those that were settled: open ones by when they were asked, others by when settled."""
     return [
-        Found(f"{at}.{id}", run, json.loads(labels) if labels else {}, runnable, body, settlement)
+        Found(f"{at}.{id}", id_of(run), json.loads(labels) if labels else {}, runnable, body, settlement)
         for at, id, run, labels, runnable, body, settlement in db.execute(
             *questions_query(where, page, settled=settled)
         )
@@ -121,10 +141,13 @@ def _order(at: str, id: str, page: Slice) -> str:
     return f"ORDER BY {at} {way}, {id} {way} LIMIT {page.limit}"
 
 
-_STATUS = (
-    "CASE WHEN r.reason IN ('input_required', 'approval_required') THEN 'paused'"
-    " ELSE coalesce(r.status, CASE WHEN e.parked THEN 'parked' ELSE 'running' END) END"
-)
+#: A run that has not ended never will where another one has had the lease since, or has used what it brought.
+_STATUS = """
+    CASE WHEN r.reason IN ('input_required', 'approval_required') THEN 'paused'
+        WHEN r.status IS NOT NULL THEN r.status
+        WHEN coalesce(r.fence < e.fence, e.holder IS NULL AND e.due_at IS NULL) THEN 'continued'
+        WHEN e.parked THEN 'parked' ELSE 'running' END
+"""
 _INFO = (
     f"SELECT r.id, e.run, coalesce(r.parent, e.parent), e.runnable, e.kind, e.labels, {_STATUS}, r.reason, r.t0, r.t1"
     " FROM runs r JOIN executions e ON e.id = r.execution"
@@ -139,21 +162,21 @@ def runs_query(where: Where, page: Slice) -> tuple[str, list[Any]]:
     conditions = _Conditions()
     conditions.add(f"{_STATUS} = ?", where.status)
     conditions.add_where("r.t0", where)
-    conditions.add_page("r.t0", "r.id", str, page)
+    conditions.add_page("r.t0", "r.id", key, page)
     return f"{_INFO} WHERE {conditions} {_order('r.t0', 'r.id', page)}", conditions.values
 
 
 def runs_of(db: sqlite3.Connection, run_id: str) -> list[RunInfo]:
     rows = db.execute(
-        f"{_INFO} WHERE r.execution = (SELECT execution FROM runs WHERE id = ?) ORDER BY r.t0, r.id", (run_id,)
+        f"{_INFO} WHERE r.execution = (SELECT execution FROM runs WHERE id = ?) ORDER BY r.t0, r.id", (key(run_id),)
     )
     return [_info(*row) for row in rows]
 
 
 def _info(
-    run_id: str,
-    execution: str,
-    parent: str | None,
+    run: Key,
+    execution: Key,
+    parent: Key | None,
     runnable: str,
     kind: str,
     labels: str | None,
@@ -163,7 +186,16 @@ def _info(
     t1: int | None,
 ) -> RunInfo:
     return RunInfo(
-        run_id, execution, parent, runnable, kind, json.loads(labels) if labels else {}, status, reason, t0, t1
+        id_of(run),
+        id_of(execution),
+        None if parent is None else id_of(parent),
+        runnable,
+        kind,
+        json.loads(labels) if labels else {},
+        status,
+        reason,
+        t0,
+        t1,
     )
 
 
@@ -184,11 +216,11 @@ def due(db: sqlite3.Connection, runnables: Sequence[str], now: int) -> list[tupl
         f" WHERE e.parked = 0 AND e.runnable IN ({names}) GROUP BY e.id ORDER BY min(d.since)",
         (now, *runnables),
     )
-    return [(Due(run, runnable, attempts), *lease) for run, runnable, attempts, *lease in rows]
+    return [(Due(id_of(run), runnable, attempts), *lease) for run, runnable, attempts, *lease in rows]
 
 
 def park(db: sqlite3.Connection, run_id: str) -> None:
-    db.execute("UPDATE executions SET parked = 1 WHERE id = (SELECT execution FROM runs WHERE id = ?)", (run_id,))
+    db.execute("UPDATE executions SET parked = 1 WHERE id = (SELECT execution FROM runs WHERE id = ?)", (key(run_id),))
 
 
 _LAST = "max(coalesce((SELECT max(coalesce(t1, t0)) FROM runs WHERE execution = e.id), 0), coalesce(e.due_at, 0))"
@@ -232,6 +264,7 @@ def prune(db: sqlite3.Connection, prune: Prune, now: int) -> Pruned:
     return Pruned(len(found) - abandoned, abandoned)
 
 
+_NAME = "CASE typeof(name) WHEN 'blob' THEN lower(hex(name)) ELSE name END"
 #: What must find nothing, and what it means when it does.
 _WRONG = {
     "SELECT id FROM runs WHERE execution NOT IN (SELECT id FROM executions)": "run {} belongs to no execution",
@@ -240,8 +273,10 @@ _WRONG = {
         "question {} belongs to no execution"
     ),
     "SELECT run FROM executions WHERE (holder IS NULL) <> (lease_until IS NULL)": "run {} has half a lease",
-    "SELECT name FROM questions WHERE json_extract(body, '$[0][2]') <> name": "question {} holds another one",
-    "SELECT name FROM questions WHERE json_extract(settled, '$[0][1]') <> name": "question {} holds another's answer",
+    f"SELECT name FROM questions WHERE json_extract(body, '$[0][2]') <> {_NAME}": "question {} holds another one",
+    f"SELECT name FROM questions WHERE json_extract(settled, '$[0][1]') <> {_NAME}": (
+        "question {} holds another's answer"
+    ),
 }
 
 
@@ -250,4 +285,8 @@ def check(db: sqlite3.Connection) -> list[str]:
     damage = [text for (text,) in db.execute("PRAGMA integrity_check") if text != "ok"]
     if damage:
         return damage
-    return [what.format(id) for sql, what in _WRONG.items() for (id,) in db.execute(sql)]
+    return [
+        what.format(id if isinstance(id, int) else id_of(id))
+        for sql, what in _WRONG.items()
+        for (id,) in db.execute(sql)
+    ]

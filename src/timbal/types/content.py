@@ -75,10 +75,6 @@ _BY_TYPE: dict[str, type[Content]] = {
     "tool_result": ToolResultContent,
     "file": FileContent,
 }
-#: By type: the class, and its fields in order with their defaults.
-_BLANK: dict[str, tuple[type[Content], dict[str, Any]]] = {
-    name: (cls, {field: cls._defaults.get(field) for field in cls._fields}) for name, cls in _BY_TYPE.items()
-}
 CONTENT_TYPES: tuple[type[Content], ...] = tuple(_BY_TYPE.values())
 
 
@@ -101,6 +97,8 @@ def content_of(part: Any) -> Content:
 
 def dump_content(part: Content) -> dict[str, Any]:
     """The part as compact JSON for records: fields that are None are left out."""
+    if type(part) is TextContent:
+        return {"type": "text", "text": part.text}
     fields = {k: v for k, v in part.__dict__.items() if v is not None}
     if isinstance(fields.get("content"), list):
         fields["content"] = [dump_content(p) for p in fields["content"]]
@@ -109,8 +107,11 @@ def dump_content(part: Content) -> dict[str, Any]:
 
 def load_content(fields: dict[str, Any]) -> Content:
     """The inverse of `dump_content`, for records that we wrote: not validated again."""
-    cls, blank = _BLANK[fields["type"]]
-    full = {**blank, **fields}
+    kind = fields["type"]
+    if kind == "text":
+        return TextContent.of(fields["text"])
+    cls = _BY_TYPE[kind]
+    full = {**cls._blank, **fields}
     if cls is ToolResultContent and isinstance(full["content"], list):
         full["content"] = [load_content(p) for p in full["content"]]
     return cls._of(full)

@@ -25,7 +25,7 @@ class Message(Value):
         if role not in ROLES:
             raise ValueError(f"a message has a role out of {', '.join(ROLES)}, not {role!r}")
         parts = content if isinstance(content, list | tuple) else [content]
-        super().__init__(role=role, content=[content_of(p) for p in parts], stop_reason=stop_reason)
+        self.__dict__.update(role=role, content=[content_of(p) for p in parts], stop_reason=stop_reason)
 
     def collect_text(self) -> str:
         """All text parts, joined."""

@@ -24,6 +24,9 @@ class Value:
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[dict[str, Any]] = {}
+    #: Every field in order, with its default if it has one.
+    _blank: ClassVar[dict[str, Any]] = {}
+    _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -33,17 +36,15 @@ class Value:
             *(f for f in own if f not in cls._fields),
         )
         cls._defaults = {**cls._defaults, **{f: cls.__dict__[f] for f in own if f in cls.__dict__}}
+        cls._blank = {f: cls._defaults.get(f) for f in cls._fields}
+        cls._required = frozenset(cls._fields) - cls._defaults.keys()
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         cls = type(self)
         if args or "type" in fields:
             fields = cls._named(args, fields)
-        full = {**cls._defaults, **fields}
-        try:
-            values = {name: full[name] for name in cls._fields}
-        except KeyError:
-            raise cls._misfit(fields) from None
-        if len(full) != len(values):
+        values = {**cls._blank, **fields}
+        if len(values) != len(cls._blank) or not cls._required <= fields.keys():
             raise cls._misfit(fields)
         self.__dict__.update(values)
 

@@ -110,6 +110,37 @@ class Recovering(OnAStore):
         again.person.lives = False
         assert due(store) == [Due(work.run_id, "agent", 1)]
 
+    def test_a_run_that_died_is_running_until_another_one_goes_on_and_continued_then(self, store: BaseStore) -> None:
+        first = crashed(store)
+        assert _statuses(store, first) == {first.run_id: "running"}
+        second = _go_on(store, first)
+        assert _statuses(store, first) == {first.run_id: "continued", second.run_id: "running"}
+        assert [_ids(store, status) for status in ("running", "continued")] == [[second.run_id], [first.run_id]]
+        second.person.lives = False
+        done(store.park(second.run_id))
+        assert _statuses(store, first) == {first.run_id: "continued", second.run_id: "parked"}
+        third = _go_on(store, second)
+        third.end()
+        assert _statuses(store, first) == {
+            first.run_id: "continued",
+            second.run_id: "continued",
+            third.run_id: "success",
+        }
+        assert _ids(store, "running") == []
+        assert next(info for info in asyncio.run(store.get(first.run_id)).runs).t1 is None
+
+    def test_a_run_that_never_got_the_lease_is_running_until_what_it_brought_was_used(self, store: BaseStore) -> None:
+        work = begin(store)
+        work.ask("a", "b")
+        row = going_on(work.run_id)
+        assert done(store.settle(load(store, work.run_id).ref, [answer("a")], row)) == (False, None)
+        work.pause("c")
+        assert _statuses(store, work) == {work.run_id: "paused", row.run_id: "running"}
+        other = _go_on(store, work)
+        other.pause("d")
+        assert _statuses(store, work) == {work.run_id: "paused", row.run_id: "continued", other.run_id: "paused"}
+        assert _ids(store, "continued") == [row.run_id]
+
     def test_those_that_have_waited_longest_come_first(self, stores: Stores) -> None:
         store = stores.open()
         first, second, third = (begin(store) for _ in range(3))
@@ -124,6 +155,14 @@ def _go_on(store: BaseStore, work: Work) -> Work:
     lease = done(store.acquire(load(store, work.run_id).ref, row))
     assert lease is not None
     return Work(store, lease, row.run_id)
+
+
+def _statuses(store: BaseStore, work: Work) -> dict[str, str]:
+    return {info.run_id: info.status for info in asyncio.run(store.get(work.run_id)).runs}
+
+
+def _ids(store: BaseStore, status: str) -> list[str]:
+    return [info.run_id for info in asyncio.run(store.runs(status=status)).items]
 
 
 def _pause_until(work: Work, due_at: int) -> None:
