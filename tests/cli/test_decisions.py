@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from timbal.cli.answers import understand
-from timbal.cli.decisions import changes, check_edit, decision_words, edit_typed, editable, is_decision, with_edit
+from timbal.cli.decisions import check_edit, decision_words, edit_typed, editable, is_decision, with_edit
 from timbal.cli.fields import Unfit
 from timbal.cli.words import LONGEST, words_of
+from timbal.core.edits import changes
 from timbal.types.events import ApprovalEvent
 
 SCHEMA = {

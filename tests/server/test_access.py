@@ -136,6 +136,17 @@ def test_who_answered_is_recorded_and_only_the_audience_may(http: httpx.Client) 
     assert (lost.status_code, lost.json()["receipts"][0]["by"]["sub"]) == (409, "eve")
 
 
+def test_a_gate_is_for_its_audience_only(http: httpx.Client) -> None:
+    run_id = http.post("/refund/run", json={"amount": 1, "card": "4"}, headers=bearer("ada", "run")).json()["run_id"]
+    bob, eve = bearer("bob", "answer"), bearer("eve", "answer", "finance")
+    (item,) = [one for one in http.get("/pending", headers=eve).json()["items"] if one["run_id"] == run_id]
+    assert item["id"] not in http.get("/pending", headers=bob).text
+    path = f"/pending/{run_id}/{item['id']}"
+    assert http.get(path, headers=bob).status_code == 403
+    assert http.post(path, json={"value": True}, headers=bob).status_code == 403
+    assert http.post(path, json={"value": True}, headers=eve).status_code == 202
+
+
 def test_pages_of_other_sites_can_do_nothing(client: httpx.Client, server: Server) -> None:
     for origin in ("https://evil.example", "null", "http://127.0.0.1:1", "http://localhost.evil.example"):
         for method, path in (("POST", "/pay/run"), ("GET", "/pending"), ("POST", "/pending/x/y")):

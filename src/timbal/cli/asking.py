@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.edits import changes
 from ..terminal import one_line
 from ..types.approval import Cancel
 from ..types.events import ApprovalEvent, InteractionEvent
 from .answers import field_for, options_of, understand
-from .decisions import ALWAYS, EDIT, change_words, changes, check_edit, edit_typed, editable, with_edit
+from .decisions import ALWAYS, EDIT, change_words, check_edit, edit_typed, editable, with_edit
 from .fields import Field, Unfit, check, numbered, parts_of, read
 from .screen import Screen
 from .words import LONGEST, Ask, about, answer_words, as_json, cut, gate_of, words_of

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..core.edits import Change, changes
 from ..core.redaction import REDACTED, holds_placeholder
 from ..terminal import one_line
 from ..types.approval import ApprovalResolution
 from ..types.events import ApprovalEvent
 from .fields import NO, YES, Field, Unfit, definitions_of, field_of, loose
-from .words import as_json, cut, exact_json, gate_of, moment
+from .words import cut, exact_json, gate_of, moment
 
 APPROVE, DENY = YES | {"approve"}, NO | {"deny"}
 ALWAYS, EDIT = "always", frozenset({"edit", "e"})
-
-
-class Change(NamedTuple):
-    """What an edit makes of an argument, both as anybody may see them."""
-
-    name: str
-    before: Any
-    after: Any
 
 
 # -- what somebody types -----------------------------------------------------------------------------------------------
@@ -98,18 +91,6 @@ def check_edit(event: ApprovalEvent, edit: dict[str, Any]) -> dict[str, Any]:
     if problems:
         raise Unfit("; ".join(f"{pointer[1:].replace('/', '.')}: {message}" for pointer, message in problems))
     return {change.name: edit[change.name] for change in changes(event.input, edit)}
-
-
-def changes(shown: Mapping[str, Any], edit: Mapping[str, Any]) -> list[Change]:
-    """What an edit makes of an input, argument by argument; one that is hidden is taken as changed."""
-    made = []
-    for name, after in edit.items():
-        before = shown.get(name, REDACTED)
-        if holds_placeholder(before):
-            after = REDACTED
-        if holds_placeholder(before) or as_json(before) != as_json(after):
-            made.append(Change(name, before, after))
-    return made
 
 
 def change_words(change: Change, length: int) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from ..core.timeline import Entry, timeline
 from ..terminal import command, plain_json
 from .decisions import decision_words
 from .errors import DONE, CliError
 from .listing import Where, options, store_to_read, target_words
 from .places import APP_LABEL, record_of
 from .screen import Screen
-from .timeline import Entry, timeline
 from .words import answer_words, as_json, call_words, cut, headline, moment, short, tokens, took, who
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from .bodies import read_object
 from .endpoints import Call, json_response
 from .items import audience_of, pending_json, pending_of, settled_news, settled_of
 from .problems import Problem, answer_errors, rejected
-from .run_routes import info_json
+from .records import info_json
 from .service import SUBJECT
 from .streaming import EventStream
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.facts import Gated
+from ..core.gates import public_decision
 from ..core.ledger import Ledger, Question
 from ..core.narrate import asked_event
 from ..stores.listings import PendingItem, SettledItem
@@ -32,13 +34,13 @@ def pending_of(ledger: Ledger, question: Question) -> dict[str, Any]:
 
 def settled_of(question: Question) -> dict[str, Any] | None:
     """What became of a question, `None` while it is open."""
-    settled = question.settled
+    asked, settled = question.asked, question.settled
     if settled is None:
         return None
     return {
         "id": settled.id,
         "state": settled.state,
-        "value": settled.value,
+        "value": public_decision(asked, settled.value) if isinstance(asked, Gated) else settled.value,
         "by": settled.by,
         "at": settled.at,
         "channel": settled.channel,
@@ -63,6 +65,6 @@ def settled_news(item: SettledItem) -> dict[str, Any]:
 def audience_of(event: Any) -> list[str] | None:
     """Who may answer: INTERACTIONs say so themselves, APPROVALs in their metadata."""
     if event.type == "APPROVAL":
-        audience: list[str] | None = event.metadata.get("audience")
+        audience: list[str] | None = event.metadata["approval"]["audience"]
         return audience
     return event.audience  # type: ignore[no-any-return]

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from ..core.facts import Ended
-from ..core.ids import ROOT
-from ..core.ledger import Ledger
-from ..core.transcript import output_value
 from ..errors import RunNotFound
-from ..stores.listings import RunInfo
-from ..types.run_status import RunStatus
 from . import reading, sse
 from .bodies import read_object, take_apart
 from .endpoints import Call, Work, json_response
-from .items import pending_of, settled_of
 from .problems import Problem
 from .recording import Recording, as_json
-from .service import shown_labels
+from .records import info_json, run_record
 from .settings import LONGEST_WAIT, MOST
 from .streaming import EventStream
 
@@ -122,37 +115,8 @@ async def record(call: Call) -> Response:
         kept = await call.service.store.get(run_id)
     except RunNotFound as error:
         raise Problem(404, str(error)) from None
-    ledger = Ledger.of(kept.facts)
-    order = ledger.runs
-    later = order[order.index(run_id) + 1 :] if run_id in order else []
-    ended = next((f for f in kept.facts if isinstance(f, Ended) and f.run_id == run_id), None)
-    return json_response(
-        {
-            **info_json(kept.info),
-            "next_run_id": later[0] if later else None,
-            "runs": [info_json(info) for info in kept.runs],
-            **_came_to(ledger, ended),
-            "pending": [pending_of(ledger, question) for question in ledger.open_questions],
-            "settled": [settled_of(q) for q in ledger.questions.values() if q.settled is not None],
-        }
-    )
-
-
-def _came_to(ledger: Ledger, ended: Ended | None) -> dict[str, Any]:
-    """What a run came to; nothing yet where it has not ended."""
-    if ended is None:
-        return {"outcome": None, "output": None, "error": None, "usage": {}}
-    error = ended.error
-    return {
-        "outcome": RunStatus(ended.code, ended.reason, ended.message),  # type: ignore[arg-type]
-        "output": output_value(ledger, ROOT, ended.output, ended.form),
-        "error": {"type": error.get("type"), "message": error.get("message"), "traceback": None} if error else None,
-        "usage": ended.usage or {},
-    }
-
-
-def info_json(info: RunInfo) -> dict[str, Any]:
-    return {**info._asdict(), "labels": shown_labels(info.labels)}
+    runnable = call.service.runnables.get(kept.info.runnable)
+    return json_response(run_record(kept, runnable))
 
 
 async def cancel(call: Call) -> Response:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
+from ..core.timeline import Entry, What
 from ..types.events import ApprovalEvent, DeltaEvent, InteractionEvent, OutputEvent, StartEvent
 from ..types.message import Message
 from .problems import KINDS, MEDIA_TYPE
@@ -131,9 +132,12 @@ def components() -> dict[str, Schema]:
     found["Run"] = _object(run)
     found["PendingItem"] = _object(item)
     found["Settled"] = _object(settled)
+    found["TimelineEntry"] = _object(_timeline_entry())
     found["RunRecord"] = _object(
         {
             **run,
+            "input": {"type": "object", "description": "without what a gate hides"},
+            "parent_id": _or_null({**_ID, "description": "the turn before this one in its conversation"}),
             "next_run_id": _or_null(_ID),
             "runs": {"type": "array", "items": _ref("Run")},
             "outcome": _or_null(_object({"code": {}, "reason": {}, "message": {}})),
@@ -142,6 +146,7 @@ def components() -> dict[str, Schema]:
             "usage": {"type": "object", "additionalProperties": {"type": "integer"}},
             "pending": {"type": "array", "items": _ref("PendingItem")},
             "settled": {"type": "array", "items": _ref("Settled")},
+            "timeline": {"type": "array", "items": _ref("TimelineEntry")},
         }
     )
     found["ItemRecord"] = _object(
@@ -173,6 +178,21 @@ def components() -> dict[str, Schema]:
         }
     )
     return found
+
+
+def _timeline_entry() -> dict[str, Schema]:
+    """One thing that happened in an execution: the fields of `core.timeline.Entry`."""
+    text, count = _or_null({"type": "string"}), _or_null({"type": "integer"})
+    known = {
+        "at": _TIME,
+        "what": {"enum": list(get_args(What))},
+        "depth": {"type": "integer", "description": "how deep in calls it lies"},
+        "name": {"type": "string"},
+        "took": {**count, "description": "how long a call lasted, waits included"},
+        "waited": {**count, "description": "how long a question was open"},
+    }
+    texts = dict.fromkeys(("kind", "status", "error", "channel", "run_id", "id", "prompt"), text)
+    return {name: known.get(name) or texts.get(name) or {} for name in Entry._fields}
 
 
 def _page(name: str) -> Schema:

@@ -85,6 +85,15 @@ def _who(name: str = "") -> dict[str, Any]:
     return dict(get_run_context().labels)
 
 
+async def _slow_policy(amount: int) -> bool:
+    await until("go")
+    return amount > 10
+
+
+def _refund(amount: int, card: str) -> str:
+    return f"refunded {amount}"
+
+
 def reply(messages: Sequence[Message]) -> Any:
     last = messages[-1]
     if last.role == "tool":
@@ -102,3 +111,11 @@ spend = Tool(_spend, name="spend")
 late = Tool(_late, name="late")
 order = Tool(_order, name="order")
 who = Tool(_who, name="who")
+refund = Tool(
+    _refund,
+    name="refund",
+    requires_approval=True,
+    approval_audience=["role:finance"],
+    approval_redact_keys=["card"],
+)
+think = Tool(_refund, name="think", requires_approval=_slow_policy, approval_redact_keys=["card"])

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, assert_never, get_args
 
-from ..core.facts import (
+from ..types.message import load_message
+from ..types.run_status import PAUSED
+from .edits import changes
+from .facts import (
     AnyAsked,
     Asked,
     Called,
@@ -24,14 +28,11 @@ from ..core.facts import (
     Settled,
     Used,
 )
-from ..core.gates import public_decision, secrets_in
-from ..core.ids import ROOT, child, model_segment, parent, segment_of, tool_segment
-from ..core.ledger import Ledger
-from ..core.outputs import REPLY
-from ..core.redaction import scrub
-from ..types.message import load_message
-from ..types.run_status import PAUSED
-from .decisions import changes
+from .gates import public_decision, secrets_in
+from .ids import ROOT, child, model_segment, parent, segment_of, tool_segment
+from .ledger import Ledger
+from .outputs import REPLY
+from .redaction import scrub
 
 What = Literal[
     "started", "resumed", "settled", "decided", "revoked", "call", "note", "question", "gate", "passed", "ended"
@@ -73,9 +74,16 @@ class Entry(NamedTuple):
     grant: dict[str, Any] | None = None
 
 
-def timeline(facts: Sequence[Fact]) -> list[Entry]:
-    """Everything in order of time; a call stands where it first began."""
-    known = _Known(facts)
+#: How the inputs of runnables are shown, by name.
+Shows = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
+
+
+def timeline(facts: Sequence[Fact], shows: Shows = MappingProxyType({})) -> list[Entry]:
+    """Everything in order of time; a call stands where it first began.
+
+    `shows`: of runnables that hide some of their input; without it, inputs are hidden from when a gate has recorded it.
+    """
+    known = _Known(facts, shows)
     entries = [(entry, _place(known.key_of(fact))) for fact in facts for entry in _entries(fact, known)]
     entries.sort(key=lambda pair: (pair[0].at, _ORDER.index(pair[0].what), pair[1]))
     return [entry for entry, _ in entries]
@@ -84,9 +92,9 @@ def timeline(facts: Sequence[Fact]) -> list[Entry]:
 class _Known:
     """What one fact says of another."""
 
-    def __init__(self, facts: Sequence[Fact]) -> None:
-        self.hidden = secrets_in(Ledger.of(facts))
-        self.inputs = {**scrub(_inputs(facts), self.hidden), **_shown_inputs(facts)}
+    def __init__(self, facts: Sequence[Fact], shows: Shows) -> None:
+        hidden = secrets_in(Ledger.of(facts))
+        self.inputs = {**scrub(_inputs(facts, shows), hidden), **_shown_inputs(facts)}
         self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked | Gated)}
         self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
         self.names = {fact.key: fact.name for fact in facts if isinstance(fact, Called | Returned)}
@@ -109,7 +117,7 @@ class _Known:
 def _entries(fact: Fact, known: _Known) -> Iterable[Entry]:
     match fact:
         case Opened():
-            given = known.inputs.get(ROOT, scrub(fact.input, known.hidden))
+            given = known.inputs[ROOT]
             yield Entry(fact.at, "started", 0, fact.name, fact.kind, given=given, by=fact.by, run_id=fact.run_id)
         case Resumed():
             yield Entry(fact.at, "resumed", 0, "", run_id=fact.run_id)
@@ -198,15 +206,18 @@ def _end(fact: Ended) -> Entry:
     return Entry(fact.at, "ended", 0, "", None, status, value=value, error=error or fact.message, run_id=fact.run_id)
 
 
-def _inputs(facts: Sequence[Fact]) -> dict[str, dict[str, Any]]:
-    """The arguments of tool calls, by key: they are in the replies that asked for them."""
+def _inputs(facts: Sequence[Fact], shows: Shows) -> dict[str, dict[str, Any]]:
+    """The input of the run and the arguments of tool calls, by key: those are in the replies that asked for them."""
     found: dict[str, dict[str, Any]] = {}
     for fact in facts:
-        if isinstance(fact, Returned) and fact.kind == "model" and fact.output is not None:
+        if isinstance(fact, Opened):
+            found[ROOT] = shows.get(fact.name, dict)(fact.input)
+        elif isinstance(fact, Returned) and fact.kind == "model" and fact.output is not None:
             turn = int(segment_of(fact.key).removeprefix("m"))
             uses = [part for part in fact.output["content"] if part["type"] == "tool_use"]
             for index, use in enumerate(uses):
-                found[child(parent(fact.key), tool_segment(turn, index))] = use["input"]
+                shown = shows.get(use["name"], dict)(use["input"])
+                found[child(parent(fact.key), tool_segment(turn, index))] = shown
     return found
 
 

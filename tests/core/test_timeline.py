@@ -3,7 +3,7 @@
 from typing import Any
 
 from timbal import Agent, Tool, step
-from timbal.cli.timeline import Entry, timeline
+from timbal.core.timeline import Entry, timeline
 from timbal.stores import MemoryStore
 from timbal.testing import TestModel
 from timbal.tools import ask_user, confirm
@@ -43,7 +43,7 @@ async def test_calls_stand_where_they_began_with_their_arguments_and_their_depth
     good, bad = (entry for entry in by_name(entries, "work") if entry.what == "call")
     assert {(entry.status, entry.given["what"]) for entry in (good, bad)} == {("open", "good"), ("error", "bad")}
     assert [entry.error for entry in (good, bad) if entry.error] == ["ValueError: bad work"]
-    assert [entry.value for entry in by_name(entries, "prepare")] == ["GOOD", "BAD"]
+    assert {entry.value for entry in by_name(entries, "prepare")} == {"GOOD", "BAD"}
     assert [entry.depth for entry in by_name(entries, "prepare")] == [2, 2]
     assert [entry.what for entry in entries][0 :: len(entries) - 1] == ["started", "ended"]
 
