@@ -104,8 +104,8 @@ class _Known:
         self.asked = {fact.id: fact for fact in facts if isinstance(fact, Asked | Gated)}
         self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
         self.names = {fact.key: fact.name for fact in facts if isinstance(fact, Called | Returned)}
-        self.call_ids = {fact.key: fact.call_id for fact in facts if isinstance(fact, Called | Returned)}
-        self.call_ids |= {ROOT: fact.call_id for fact in facts if isinstance(fact, Opened)}
+        calls = [fact for fact in facts if isinstance(fact, Opened | Called | Returned)]
+        self.call_ids = {ROOT if isinstance(fact, Opened) else fact.key: fact.call_id for fact in calls}
         self.began: dict[str, Called] = {}
         for fact in facts:
             if isinstance(fact, Called):
