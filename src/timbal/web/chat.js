@@ -23,6 +23,8 @@ class TimbalChat extends Part {
   #hidden = new AbortController();
   /** @type {[string, any][]} Events that are not shown yet, with their turn. */
   #queue = [];
+  /** @type {Map<string, Set<unknown>>} The runs of each turn that are read. */
+  #reads = new Map();
   /** @type {Record<string, unknown>} What the form begins with. */
   #values = {};
   #draft = "";
@@ -57,6 +59,7 @@ class TimbalChat extends Part {
     /** @type {string | null} */
     this._earlier = null;
     this.#queue = [];
+    this.#reads = new Map();
     this.#stuck = true;
   }
 
@@ -116,14 +119,15 @@ class TimbalChat extends Part {
 
   /** Read all runs of an execution, and those that go on with it. @param {string} run @param {AbortSignal} signal */
   async #follow(run, signal) {
-    const read = new Set();
+    const read = this.#reads.get(run) ?? new Set();
+    this.#reads.set(run, read);
     try {
       while (!signal.aborted) {
         const record = await this.#record(run, signal);
+        for (const outcome of record.settled) this.#tell(run, { ...outcome, type: "SETTLED" });
         const next = record.runs.find((/** @type {any} */ one) => !read.has(one.run_id));
         if (next && record.told.includes(next.run_id) && (await this.#read(run, next.run_id, read, signal))) continue;
         for (const event of next ? eventsOf(record) : []) this.#tell(run, event);
-        for (const outcome of record.settled) this.#tell(run, { ...outcome, type: "SETTLED" });
         if (next && next.status !== "cancelled") this._note = "Some of this ran elsewhere, so only its record is shown: no live text and no progress.";
         if (next && next.t1 !== null) read.add(next.run_id);
         else if (!next && !OPEN.includes(record.runs.at(-1).status)) return this.#moveOn(record);
@@ -220,7 +224,7 @@ class TimbalChat extends Part {
   #say(event) {
     if (event.type !== "OUTPUT" || event.t1 < this.#since) return;
     const words = event.output?.content?.flatMap((/** @type {any} */ part) => part.text ?? []).join(" ");
-    if (event.path?.endsWith(".llm") && words) announce(words.slice(0, 500));
+    if (event.path?.endsWith(".llm") && words) announce(words.replace(/[*_`#]/g, "").slice(0, 500));
     else if (!event.parent_call_id && event.status.code === "error") announce(`It failed: ${event.status.message}`);
   }
 

@@ -29,7 +29,7 @@ export function told(turn, event) {
     case "OUTPUT":
       return ended(turn, event);
     case "SETTLED":
-      return settled(turn, event);
+      return settle(turn, event);
     default:
       return turn;
   }
@@ -64,20 +64,20 @@ function delta(call, item) {
   return { ...call, parts: [...call.parts.slice(0, -1), { ...last, text: last.text + text }] };
 }
 
-/** @param {Turn} turn @param {any} event @returns {Turn} */
+/** A question is asked once, or again after it was settled; what became of it may be known before. @param {Turn} turn @param {any} event @returns {Turn} */
 function asked(turn, event) {
   const id = event.interaction_id ?? event.approval_id;
-  const known = turn.questions.has(id);
-  const questions = new Map(turn.questions).set(id, { id, event, settled: null });
+  const known = turn.questions.get(id);
+  if (known?.event && (!known.settled || !event.run_id)) return turn;
+  const questions = new Map(turn.questions).set(id, { id, event, settled: known?.event ? null : (known?.settled ?? null) });
   const next = { ...turn, questions };
-  return known ? next : change(next, event.call_id, (call) => ({ ...call, parts: [...call.parts, { type: "question", id }] }));
+  return known?.event ? next : change(next, event.call_id, (call) => ({ ...call, parts: [...call.parts, { type: "question", id }] }));
 }
 
-/** What became of a question. @param {Turn} turn @param {any} outcome @returns {Turn} */
-function settled(turn, outcome) {
-  const question = turn.questions.get(outcome.id);
-  if (!question || question.settled) return turn;
-  return { ...turn, questions: new Map(turn.questions).set(outcome.id, { ...question, settled: outcome }) };
+/** @param {Turn} turn @param {any} settled @returns {Turn} */
+function settle(turn, settled) {
+  const known = turn.questions.get(settled.id);
+  return known?.settled ? turn : { ...turn, questions: new Map(turn.questions).set(settled.id, { id: settled.id, event: null, ...known, settled }) };
 }
 
 /** @param {Turn} turn @param {any} event @returns {Turn} */
@@ -85,6 +85,7 @@ function ended(turn, event) {
   const { status, output, error, t0, t1 } = event;
   const state = stateOf(status);
   const next = change(turn, event.call_id, (call) => {
+    if (call.kind === "model" && call.state === "done") return call;
     const parts = call.kind === "model" && output ? partsOf(output) : call.parts;
     return { ...call, parts, state, took: t1 - t0, output, error: error?.message ?? (state === "done" ? null : status.message) };
   });

@@ -142,7 +142,7 @@ const items = new WeakMap();
 
 /** @param {import("./transcript.js").Question | undefined} question @param {string} run */
 function card(question, run) {
-  if (!question) return nothing;
+  if (!question?.event) return nothing;
   const { id, event, settled } = question;
   if (!may("answer") && !settled) return html`<p class="notice">Waits for somebody who may answer: ${text(event.prompt ?? event.payload?.question ?? event.payload?.action ?? event.kind)}</p>`;
   if (!items.has(question)) {

@@ -11,6 +11,7 @@ from timbal import Agent, Tool, suspend
 from timbal.state import get_run_context
 from timbal.testing import TestModel
 from timbal.tools import ask_user, confirm
+from timbal.types.content import ToolResultContent
 from timbal.types.message import Message
 
 HERE = Path()
@@ -66,7 +67,7 @@ def research(messages: Sequence[Message]) -> Any:
 
 def reply(messages: Sequence[Message]) -> Any:
     if messages[-1].role == "tool":
-        said = " ".join(str(part.content) for part in messages[-1].content)
+        said = " ".join(str(part.content) for part in messages[-1].content if isinstance(part, ToolResultContent))
         return f"Done: {said}"
     words = messages[-1].collect_text()
     thinking = {"type": "thinking", "thinking": f"They said: {words}"}
@@ -140,5 +141,5 @@ assistant: Agent[Any] = Agent(
     description="Helps in the office: asks, looks things up, pays.",
     examples=["Plan a database", "Everything at once", "Pay Ada", "Never shown"],
 )
-ship = Tool(ship)  # type: ignore[assignment]
-tell = Tool(tell)  # type: ignore[assignment]
+ship_it = Tool(ship, name="ship")
+tell_it = Tool(tell, name="tell")

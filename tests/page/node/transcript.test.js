@@ -42,6 +42,15 @@ test("a record says what was answered", () => {
   assert.ok([...questions.values()].some(({ settled }) => settled.value === "Europe"));
 });
 
+test("what became of a question may be known before it is asked, and an event that is told again changes nothing", () => {
+  const outcomes = eventsOf(recorded.record).filter(({ type }) => type === "SETTLED");
+  const turn = tell(newTurn("x"), [...outcomes, ...recorded.runs[0]]);
+  assert.ok([...turn.questions.values()].every(({ event, settled }) => event && settled));
+  const asked = recorded.runs[0].find(({ type }) => type === "INTERACTION");
+  const open = tell(newTurn("x"), recorded.runs[0]);
+  assert.equal(told(open, asked), open);
+});
+
 test("text comes in pieces, and what did not change is the same object", () => {
   const events = recorded.runs[0];
   const n = events.findIndex((event) => event.path.endsWith("researcher") && event.type === "START");
@@ -62,6 +71,6 @@ test("a reply that broke off with its process is asked for again", () => {
 });
 
 test("what it does not know changes nothing", () => {
-  for (const event of [{ type: "NEWS" }, { type: "DELTA", call_id: "?", item: {} }, { type: "SETTLED", id: "?" }, { type: "OUTPUT", call_id: "?", parent_call_id: "?", status: { code: "success" } }])
+  for (const event of [{ type: "NEWS" }, { type: "DELTA", call_id: "?", item: {} }, { type: "OUTPUT", call_id: "?", parent_call_id: "?", status: { code: "success" } }])
     assert.equal(told(all, event), all);
 });
