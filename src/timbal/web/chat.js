@@ -89,6 +89,7 @@ class TimbalChat extends Part {
   updated() {
     const transcript = this.querySelector(".transcript");
     if (transcript) this.#grown.observe(transcript);
+    if (this.focusItem) this.#focus();
   }
 
   // -- what is read --------------------------------------------------------------------------------------------------
@@ -217,7 +218,6 @@ class TimbalChat extends Part {
     this.#queue = [];
     this._turns = this._turns.map((turn) => queue.reduce((made, [run, event]) => (run === turn.run ? told(made, event) : made), turn));
     for (const [, event] of queue) this.#say(event);
-    if (this.focusItem) void this.updateComplete.then(() => this.#focus());
   }
 
   /** Finished messages are read out, and not each piece of them. @param {any} event */
@@ -318,8 +318,9 @@ class TimbalChat extends Part {
   }
 
   #scroll() {
-    if (!this.#main || this.focusItem) return;
-    if (this.#stuck) this.#main.scrollTop = this.#main.scrollHeight;
+    if (!this.#main) return;
+    if (this.focusItem) this.#focus();
+    else if (this.#stuck) this.#main.scrollTop = this.#main.scrollHeight;
     else if (this.#main.scrollHeight - this.#main.scrollTop - this.#main.clientHeight > 80) this._below = true;
   }
 

@@ -70,7 +70,7 @@ class TimbalRuns extends Part {
   #list() {
     const filtered = Object.values(this._filter).some(Boolean);
     return html`<h1>Runs</h1>
-      <form class="filters" role="search" aria-label="Filter" @change=${this.#narrow} @submit=${this.#narrow}>
+      <form class="narrow" role="search" aria-label="Filter" @change=${this.#narrow} @submit=${this.#narrow}>
         ${this.#choice("status", "State", statuses)} ${this.#choice("runnable", "What", runnables.map(({ name }) => [name, name]))}
         <label>Label <input name="label" placeholder="tenant=acme" pattern="[^=]+=.*" /></label>
       </form>

@@ -101,7 +101,7 @@ export function timeline(record) {
     const [line, ...below] = words({ ...entry, run });
     const shown = below.filter(Boolean);
     const ms = entry.took ?? entry.waited;
-    const head = html`<span class="line">${line}</span>${ms === null ? nothing : html`<meter min="0" max=${most} value=${ms} aria-hidden="true"></meter><span class="muted">${entry.what === "call" ? "" : "after "}${took(ms)}</span>`}`;
+    const head = html`<span class="what">${line}</span>${ms === null ? nothing : html`<meter min="0" max=${most} value=${ms} aria-hidden="true"></meter><span class="muted">${entry.what === "call" ? "" : "after "}${took(ms)}</span>`}`;
     return html`<li class="deep${Math.min(entry.depth, 5)}"><span class="muted at">${new Date(entry.at).toLocaleTimeString()}</span>
       ${shown.length ? html`<details><summary>${head}</summary>${shown.map((one) => html`<div>${one}</div>`)}</details>` : html`<div class="row">${head}</div>`}</li>`;
   })}</ol>`;

@@ -38,7 +38,8 @@ export function told(turn, event) {
 /** @param {Turn} turn @param {any} event @returns {Turn} */
 function started(turn, event) {
   const { call_id: id, parent_call_id: parent } = event;
-  const again = (/** @type {Call} */ call) => ({ ...call, state: /** @type {const} */ ("running"), since: event.t0, took: null, error: null });
+  /** @param {Call} call @returns {Call} */
+  const again = (call) => (call.kind === "model" ? call : { ...call, state: "running", since: event.t0, took: null, error: null });
   if (!parent) return { ...turn, status: null, root: turn.root ? again(withoutHalves(turn.root)) : newCall(event) };
   if (turn.parents.has(id)) return change(turn, id, again);
   const next = change(turn, parent, (call) => ({ ...call, parts: [...call.parts, { type: "call", call: newCall(event) }] }));

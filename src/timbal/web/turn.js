@@ -74,7 +74,7 @@ class TimbalCall extends Part {
     const last = parts.at(-1);
     const doing = last?.type === "tool_use" ? html`Getting ready: ${text(last.name)}` : !last ? "Thinking" : null;
     return html`${parts.map((part) => {
-      if (part.type === "text") return part.text ? html`<div class="said">${shown(parse(part.text))}</div>` : nothing;
+      if (part.type === "text") return part.text ? html`<div class="words">${shown(parse(part.text))}</div>` : nothing;
       return part.type === "thinking" ? html`<details class="thinking"><summary>Thinking</summary><div>${text(part.text)}</div></details>` : nothing;
     })}${state === "running" && doing ? html`<p class="muted doing">${doing} ...</p>` : nothing}`;
   }

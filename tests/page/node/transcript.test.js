@@ -36,6 +36,13 @@ test("a record alone comes to the same, and adds nothing to what the events have
   assert.deepEqual(outline(tell(half, eventsOf(recorded.record)).root), outline(all.root));
 });
 
+test("a record takes nothing away from what the events have told", () => {
+  const thought = { role: "assistant", content: [{ type: "thinking", thinking: "hm" }, { type: "text", text: "well" }] };
+  const events = recorded.runs[0].map((event) => (event.path.endsWith(".llm") && event.type === "OUTPUT" ? { ...event, output: thought } : event));
+  const { root } = tell(tell(newTurn("x"), events), eventsOf(recorded.record));
+  assert.deepEqual(root.parts[0].call.parts.map(({ type, text }) => [type, text]), [["thinking", "hm"], ["text", "well"]]);
+});
+
 test("a record says what was answered", () => {
   const { questions } = tell(newTurn("x"), eventsOf(recorded.record));
   assert.deepEqual([...questions.values()].map(({ settled }) => settled.state), ["answered", "answered", "answered"]);
