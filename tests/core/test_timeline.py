@@ -92,3 +92,16 @@ async def test_a_tool_of_its_own_has_its_input_at_the_start() -> None:
     entries = timeline((await store.get(output.run_id)).facts)
     assert [(entry.what, entry.given) for entry in entries if entry.given] == [("started", {"what": "bad"})]
     assert (entries[-1].status, entries[-1].error) == ("error", "ValueError: bad work")
+
+
+async def test_entries_name_the_calls_of_the_events() -> None:
+    store = MemoryStore()
+    agent: Agent[Any] = Agent("a", TestModel(responses=[uses("good", "bad"), "done"]), tools=[work], store=store)
+    handle = agent(prompt="go")
+    told = {(e.call_id, e.parent_call_id) async for e in handle if e.type == "START"}
+    asked = [e.call_id for e in (await handle.collect()).pending]
+    entries = timeline((await store.get(handle.run_id)).facts)
+    assert {
+        (e.call_id, e.parent_call_id) for e in entries if e.what in ("started", "call") and e.kind != "step"
+    } == told
+    assert [e.call_id for e in entries if e.what == "question"] == asked

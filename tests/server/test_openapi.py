@@ -18,6 +18,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from timbal import Agent
+from timbal.server.schemas import params_schema
+from timbal.testing import TestModel
+
 from .servers import APP, Server
 
 CHECKS = [
@@ -78,6 +82,13 @@ def test_it_names_every_route_event_and_problem(document: Any) -> None:
         for operation in operations.values():
             if path != "/healthcheck":
                 assert {"401", "403", "500", "503"} <= operation["responses"].keys(), path
+
+
+def test_the_examples_of_an_agent_stand_in_the_schema_of_its_prompt() -> None:
+    agent: Agent[Any] = Agent("clerk", TestModel(["x"]), examples=["Bill Ada", "Pay Bob"])
+    assert params_schema(agent)["properties"]["prompt"]["examples"] == ["Bill Ada", "Pay Bob"]
+    with pytest.raises(ValueError, match="examples is a list of prompts"):
+        Agent("clerk", TestModel(["x"]), examples="Bill Ada")
 
 
 def test_a_runnables_own_input_is_in_it(document: Any) -> None:

@@ -1,11 +1,12 @@
 """What a run's record tells over HTTP."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from .servers import Server, stream
+from .servers import TIMBAL, Server, stream
 from .test_access import KEY, bearer
 
 
@@ -37,6 +38,17 @@ def test_the_turns_of_a_conversation_are_linked(client: httpx.Client) -> None:
     second = client.post("/who/run", json={"parent_id": first["run_id"]}).json()
     assert client.get(f"/runs/{first['run_id']}").json()["parent_id"] is None
     assert client.get(f"/runs/{second['run_id']}").json()["parent_id"] == first["run_id"]
+
+
+def test_a_record_says_whose_events_can_be_read(folder: Path) -> None:
+    with Server(folder) as server, server.client() as client:
+        run_id = client.post("/pay/run", json={"amount": 3}).json()["run_id"]
+        (item,) = client.get("/pending").json()["items"]
+        answer = [TIMBAL, "resume", run_id, "house.py::pay", "--answer", f"{item['id']}=true"]
+        subprocess.run(answer, cwd=folder, check=True, stdin=subprocess.DEVNULL)
+        record = client.get(f"/runs/{run_id}").json()
+        assert record["next_run_id"] in [run["run_id"] for run in record["runs"]]
+        assert record["told"] == [run_id]
 
 
 def test_nothing_that_is_told_of_a_gated_call_holds_what_its_gate_hides(folder: Path) -> None:

@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     `by` and `channel` tell who answered or cancelled; `waited` how long the question was open; `took` how long a call
     lasted, waits included. Of a gate, `given` is the input as anybody may see it, `prompt` what was asked, and
     `reopened` why it was asked again; `changes` are what a decision's edit made of that input. `grant` points to the
-    standing decision that let a call pass.
+    standing decision that let a call pass. `call_id` and `parent_call_id` are those of the call's events.
     """
 
     at: int
@@ -72,6 +72,8 @@ class Entry(NamedTuple):
     reopened: dict[str, Any] | None = None
     changes: list[dict[str, Any]] | None = None
     grant: dict[str, Any] | None = None
+    call_id: str | None = None
+    parent_call_id: str | None = None
 
 
 #: How the inputs of runnables are shown, by name.
@@ -84,7 +86,11 @@ def timeline(facts: Sequence[Fact], shows: Shows = MappingProxyType({})) -> list
     `shows`: of runnables that hide some of their input; without it, inputs are hidden from when a gate has recorded it.
     """
     known = _Known(facts, shows)
-    entries = [(entry, _place(known.key_of(fact))) for fact in facts for entry in _entries(fact, known)]
+    entries = []
+    for fact in facts:
+        call_id, caller = known.call_of(fact)
+        for entry in _entries(fact, known):
+            entries.append((entry._replace(call_id=call_id, parent_call_id=caller), _place(known.key_of(fact))))
     entries.sort(key=lambda pair: (pair[0].at, _ORDER.index(pair[0].what), pair[1]))
     return [entry for entry, _ in entries]
 
@@ -99,6 +105,8 @@ class _Known:
         self.returned = {fact.key: fact.t1 for fact in facts if isinstance(fact, Returned)}
         self.ends = {fact.run_id: fact for fact in facts if isinstance(fact, Ended)}
         self.names = {fact.key: fact.name for fact in facts if isinstance(fact, Called | Returned)}
+        calls = [fact for fact in facts if isinstance(fact, Opened | Called | Returned)]
+        self.call_ids = {ROOT if isinstance(fact, Opened) else fact.key: fact.call_id for fact in calls}
         self.began: dict[str, Called] = {}
         for fact in facts:
             if isinstance(fact, Called):
@@ -108,6 +116,18 @@ class _Known:
         """The key of what a fact is about."""
         about = self.asked[fact.id] if isinstance(fact, Settled | Revoked) else fact
         return getattr(about, "key", ROOT)
+
+    def call_of(self, fact: Fact) -> tuple[str | None, str | None]:
+        """The ids of the call that a fact is about, and of its caller."""
+        match fact:
+            case Called() | Returned():
+                return fact.call_id, self.call_ids.get(parent(fact.key))
+            case Asked() | Gated():
+                return fact.call_id, fact.parent_call_id
+            case Opened():
+                return fact.call_id, None
+            case _:
+                return None, None
 
     def replied_at(self, note: str) -> int:
         """When the model gave the reply that a note is about."""

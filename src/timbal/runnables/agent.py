@@ -43,9 +43,9 @@ class Agent(Runnable, Generic[Out]):
     `model`: `"<provider>/<name>"`, a `Model`, or a `timbal.testing.TestModel`. `tools`: functions, `Tool`s, agents.
     `system_prompt`: a str, or a sync or async callable that is asked at each turn. `max_iter`: the most model calls of
     a turn. `output_model`: what the final answer is validated as. `on_new_message`: what a new message does to a paused
-    run. `approvals={"github_*": True}` puts gates before tools, by the patterns of their names, with True or a policy;
-    `requires_approval` and the `approval_*` parameters put one before the agent itself (see `GateOptions`). Contract
-    sections 5 and 9.
+    run. `examples`: prompts that a front end offers to somebody who is new. `approvals={"github_*": True}` puts gates
+    before tools, by the patterns of their names, with True or a policy; `requires_approval` and the `approval_*`
+    parameters put one before the agent itself (see `GateOptions`). Contract sections 5 and 9.
 
     Raises `ValueError` for a name that can't be and for two tools of one name.
     """
@@ -69,6 +69,7 @@ class Agent(Runnable, Generic[Out]):
         post_hook: Callable[..., Any] | None = None,
         approvals: Mapping[str, Policy] | None = None,
         on_new_message: OnNewMessage | None = None,
+        examples: Sequence[str] = (),
         **gate: Unpack[GateOptions],
     ) -> None:
         super().__init__(name, description, timeout, default_params, pre_hook, post_hook, store)
@@ -76,6 +77,8 @@ class Agent(Runnable, Generic[Out]):
             raise ValueError(f"Agent {name!r}: max_iter is at least 1, not {max_iter!r}")
         if on_new_message not in (None, "refuse", "supersede"):
             raise ValueError(f"Agent {name!r}: on_new_message is 'refuse' or 'supersede', not {on_new_message!r}")
+        if isinstance(examples, str) or not all(isinstance(example, str) for example in examples):
+            raise ValueError(f"Agent {name!r}: examples is a list of prompts, each a str")
         if unknown := self._filled - {"prompt"}:
             raise ValueError(f"Agent {name!r}: default_params has {sorted(unknown)}; an agent's input is prompt")
         self.model = _model(model)
@@ -97,6 +100,7 @@ class Agent(Runnable, Generic[Out]):
         self._codec = codec_of(output_model) if output_model is not None else None
         self._model_params = dict(model_params or {})
         self.on_new_message = on_new_message
+        self.examples = tuple(examples)
 
     def _put_gates(self, approvals: Mapping[str, Policy]) -> None:
         """Gates before tools that others wrote: in this agent only, and beside those that they have."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.facts import Ended
@@ -25,8 +25,11 @@ def info_json(info: RunInfo) -> dict[str, Any]:
     return {**info._asdict(), "labels": shown_labels(info.labels)}
 
 
-def run_record(kept: RunRecord, runnable: Runnable | None) -> dict[str, Any]:
-    """All there is to know of a run. `runnable`: the one that it is a run of, where it is here."""
+def run_record(kept: RunRecord, runnable: Runnable | None, told: Sequence[str]) -> dict[str, Any]:
+    """All there is to know of a run.
+
+    `runnable`: the one that it is a run of, where it is here; `told`: the runs whose events can be read.
+    """
     run_id = kept.info.run_id
     ledger = Ledger.of(kept.facts)
     order = ledger.runs
@@ -39,6 +42,7 @@ def run_record(kept: RunRecord, runnable: Runnable | None) -> dict[str, Any]:
         "parent_id": ledger.root.parent_run_id,
         "next_run_id": later[0] if later else None,
         "runs": [info_json(info) for info in kept.runs],
+        "told": list(told),
         **_came_to(ledger, ended),
         "pending": [pending_of(ledger, question) for question in ledger.open_questions],
         "settled": [settled_of(q) for q in ledger.questions.values() if q.settled is not None],

@@ -22,6 +22,7 @@ from .streaming import EventStream
 if TYPE_CHECKING:
     from ..runnables.base import Runnable
     from ..types.approval import Principal
+    from .service import Service
 
 
 def stream(runnable: Runnable) -> Work:
@@ -119,7 +120,13 @@ async def record(call: Call) -> Response:
     except RunNotFound as error:
         raise Problem(404, str(error)) from None
     runnable = call.service.runnables.get(kept.info.runnable)
-    return json_response(run_record(kept, runnable))
+    told = [run.run_id for run in kept.runs if await _is_told(call.service, run.run_id)]
+    return json_response(run_record(kept, runnable, told))
+
+
+async def _is_told(service: Service, run_id: str) -> bool:
+    """Whether there are events of this run to read, or will be."""
+    return service.is_here(run_id) or await service.log.read(run_id, 0, 1) is not None
 
 
 async def cancel(call: Call) -> Response:

@@ -140,6 +140,7 @@ def components() -> dict[str, Schema]:
             "parent_id": _or_null({**_ID, "description": "the turn before this one in its conversation"}),
             "next_run_id": _or_null(_ID),
             "runs": {"type": "array", "items": _ref("Run")},
+            "told": {"type": "array", "items": _ID, "description": "the runs among them whose events are kept"},
             "outcome": _or_null(_object({"code": {}, "reason": {}, "message": {}})),
             "output": {},
             "error": _or_null(_object({"type": {}, "message": {}, "traceback": {"type": "null"}})),
@@ -191,7 +192,8 @@ def _timeline_entry() -> dict[str, Schema]:
         "took": {**count, "description": "how long a call lasted, waits included"},
         "waited": {**count, "description": "how long a question was open"},
     }
-    texts = dict.fromkeys(("kind", "status", "error", "channel", "run_id", "id", "prompt"), text)
+    names = ("kind", "status", "error", "channel", "run_id", "id", "prompt", "call_id", "parent_call_id")
+    texts = dict.fromkeys(names, text)
     return {name: known.get(name) or texts.get(name) or {} for name in Entry._fields}
 
 
@@ -230,7 +232,9 @@ def params_schema(runnable: Runnable) -> Schema:
         return schema
     message = TypeAdapter(Message).json_schema()
     definitions = message.pop("$defs", {})
-    prompt = {"anyOf": [{"type": "string"}, {"type": "array"}, {"$ref": "#/$defs/Message"}]}
+    prompt: Schema = {"anyOf": [{"type": "string"}, {"type": "array"}, {"$ref": "#/$defs/Message"}]}
+    if examples := getattr(runnable, "examples", ()):
+        prompt["examples"] = list(examples)
     return {
         "type": "object",
         "properties": {"prompt": prompt, "messages": {"type": "array", "minItems": 1}},

@@ -47,6 +47,7 @@ export class TimbalApp extends LitElement {
       this._place = place();
       this.updateComplete.then(() => this.querySelector("main")?.focus());
     });
+    addEventListener("timbal-moved", () => (this._place = place()));
     document.addEventListener("keydown", (event) => this.#pressed(event));
     document.addEventListener("timbal-announce", (event) => this.#say(/** @type {CustomEvent} */ (event).detail));
     for (const name of ["snapshot", "opened", "settled", "connection"]) inbox.addEventListener(name, () => this.requestUpdate());
@@ -73,7 +74,7 @@ export class TimbalApp extends LitElement {
       <header class="bar">
         <a class="brand" href="#/"><img src=${new URL("web/icon.svg", base).href} alt="" width="24" height="24" />timbal</a>
         <nav aria-label="Page">
-          ${may("run") ? this.#link("new", "New run", "＋") : nothing}
+          ${may("run") ? this.#link("new", "New run", "+") : nothing}
           ${this.#link("inbox", "Inbox", "✉", waiting)}
           ${this.#link("runs", "Runs", "☰")}
         </nav>
@@ -119,9 +120,10 @@ export class TimbalApp extends LitElement {
     const { view, rest, parameters } = this._place;
     switch (view) {
       case "new":
-        return html`<timbal-chat .runnable=${rest[0] ?? runnables[0]?.name} .runId=${undefined}></timbal-chat>`;
-      case "chat":
-        return html`<timbal-chat .runId=${rest[0]} .focusItem=${parameters.get("item") ?? undefined}></timbal-chat>`;
+      case "chat": {
+        const [name, run] = view === "new" ? [rest[0] ?? runnables[0]?.name, undefined] : [undefined, rest[0]];
+        return html`<timbal-chat .runnable=${name} .runId=${run} .focusItem=${parameters.get("item") ?? undefined}></timbal-chat>`;
+      }
       case "inbox":
         return html`<timbal-inbox .selected=${rest.length > 1 ? `${rest[0]}/${rest[1]}` : undefined}></timbal-inbox>`;
       case "runs":
