@@ -1,5 +1,5 @@
-# Needs python3 (3.11 or newer) with venv, and make; for the tests Node.js (20.15 or newer) with npm, and tmux and strace,
-# which apt brings. Everything else goes into .venv, pinned by requirements/dev.lock and requirements/node.
+# Needs python3 (3.11 or newer) with venv, and make; for the tests Node.js (20.15 or newer) with npm, and tmux, strace and
+# Chromium, which apt brings. Everything else goes into .venv, pinned by requirements/dev.lock and requirements/node.
 
 PYTHON ?= python3
 ARGS ?=
@@ -18,14 +18,14 @@ export UV_NO_PROGRESS := 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test tmux check static formatted lint types imports fmt lock vendor demo torture strace
+.PHONY: help setup test tmux check static formatted lint types imports fmt lock vendor demo torture strace chromium
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 
 setup: .venv/dev.stamp .venv/node.stamp  ## make .venv with the package and all tools; quick when nothing changed
 
-test: setup tmux strace  ## run all tests, with coverage; ARGS goes to pytest
+test: setup tmux strace chromium  ## run all tests, with coverage; ARGS goes to pytest
 	$(BIN)/python -m pytest -n auto --cov $(ARGS)
 
 torture: setup  ## kill, race and simulate in full, on SQLite and PostgreSQL; ARGS="--points 10 --seeds 50" for less
@@ -33,7 +33,7 @@ torture: setup  ## kill, race and simulate in full, on SQLite and PostgreSQL; AR
 
 check: static test  ## all that CI checks
 
-tmux strace:
+tmux strace chromium:
 	@command -v $@ >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends $@; \
 	else \
@@ -50,6 +50,7 @@ lint: setup
 
 types: setup
 	$(BIN)/mypy
+	.venv/node/node_modules/.bin/tsc --project jsconfig.json
 
 imports: setup
 	$(BIN)/lint-imports --no-logo
@@ -77,10 +78,10 @@ demo: $(DEMO)  ## run the demo, installing only what it needs
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $(DEMO) $@
 
-# The fake model API that the tests talk to.
+# The fake model API that the tests talk to, and what checks the page.
 .venv/node.stamp: $(NODE_LOCK) | $(BIN)/uv
 	@npm --version >/dev/null 2>&1 || \
-		{ echo "The tests need Node.js 20.15 or newer with npm. On Debian and Ubuntu: apt-get install nodejs npm"; exit 1; }
+		{ echo "Tests and type checks need Node.js 20.15 or newer with npm. On Debian and Ubuntu: apt-get install nodejs npm"; exit 1; }
 	@mkdir -p .venv/node && cp $(NODE_LOCK) .venv/node
 	npm ci --prefix .venv/node --silent --no-audit --no-fund
 	@touch $@
