@@ -8,13 +8,15 @@ import { html, LitElement, nothing } from "./vendor/lit.js";
 
 /** What the address says: `#/chat`, `#/chat/RUN`, `#/new/NAME`, `#/inbox`, `#/inbox/RUN/ID`, `#/runs`, `#/runs/RUN`. */
 function place() {
-  const [path, parameters] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  const [path = "", parameters] = location.hash.replace(/^#\/?/, "").split("?", 2);
   const [view = "", ...rest] = path.split("/").map(decodeURIComponent);
   return { view: view || (may("run") ? "new" : "inbox"), rest, parameters: new URLSearchParams(parameters) };
 }
 
+/** @type {Record<string, string>} */
 const TITLES = { new: "New run", chat: "Run", inbox: "Inbox", runs: "Runs" };
 
+/** @type {[string, string][]} */
 const KEYS = [
   ["j k", "next and previous item of the inbox"],
   ["1 ... 9", "pick an option"],
@@ -65,7 +67,7 @@ export class TimbalApp extends LitElement {
 
   render() {
     const waiting = inbox.items.size;
-    document.title = `${waiting ? `(${waiting}) ` : ""}${TITLES[/** @type {keyof TITLES} */ (this._place.view)] ?? "timbal"} · timbal`;
+    document.title = `${waiting ? `(${waiting}) ` : ""}${TITLES[this._place.view] ?? "Not found"} · timbal`;
     return html`
       <a class="skip" href="#main" @click=${this.#skip}>Skip to the content</a>
       <header class="bar">

@@ -1,6 +1,6 @@
 // What all parts of the page share: the server, what it serves, and the inbox as it is now.
 
-import { Client } from "../client.js";
+import { Client } from "./client.js";
 import { Inbox } from "./inbox-state.js";
 
 /** @type {{runnables: {name: string, type: string, description: string, at: string}[], by: {sub: string, roles: string[]} | null}} */

@@ -1,7 +1,7 @@
 // What waits for a person, as the server tells it: one connection for all tabs where the browser has shared workers.
 
-/** @typedef {import("../client.js").PendingItem} PendingItem */
-/** @typedef {import("../client.js").Settled} Settled */
+/** @typedef {import("./client.js").PendingItem} PendingItem */
+/** @typedef {import("./client.js").Settled} Settled */
 
 /** @param {{run_id: string, id: string}} item */
 export const keyOf = ({ run_id, id }) => `${run_id}/${id}`;
@@ -21,7 +21,7 @@ export class Inbox extends EventTarget {
   /** @type {unknown} Why the server tells nothing. */
   problem = null;
 
-  /** @param {import("../client.js").Client} client */
+  /** @param {import("./client.js").Client} client */
   constructor(client) {
     super();
     const listener = {

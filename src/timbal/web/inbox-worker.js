@@ -1,6 +1,6 @@
 // One connection to the inbox for all tabs: what it tells is handed on to each.
 
-import { Client } from "../client.js";
+import { Client } from "./client.js";
 import { keyOf } from "./inbox-state.js";
 
 /** @type {Set<MessagePort>} */
@@ -52,6 +52,6 @@ function join(port) {
 }
 
 addEventListener("connect", (event) => {
-  const [port] = /** @type {MessageEvent} */ (event).ports;
+  const port = /** @type {MessagePort} */ (/** @type {MessageEvent} */ (event).ports[0]);
   port.onmessage = ({ data }) => (data === "join" ? join(port) : ports.delete(port));
 });
