@@ -25,6 +25,8 @@ class PageGuard:
     @contextmanager
     def checking(self) -> Iterator["PageGuard"]:
         """Fail at the end on what was reported and not expected, and on what was expected and did not come."""
+        self._reports.clear()
+        self._expected.clear()
         yield self
         surprises = [one for one in self._reports if not any(part in one for part in self._expected)]
         missing = [part for part in self._expected if not any(part in one for one in self._reports)]
@@ -32,8 +34,9 @@ class PageGuard:
         assert not missing, f"expected, but not reported: {missing}"
 
     def _note_message(self, message: ConsoleMessage) -> None:
-        # Chromium tells of each bad response in the console, too: it is told once here, by the response.
-        if "the server responded with a status of" not in message.text:
+        # Chromium tells of each bad response in the console, too, but that is noted once, by the response; and gives
+        # advice ("verbose") that no script of a page can give.
+        if message.type != "verbose" and "the server responded with a status of" not in message.text:
             self._reports.append(f"console.{message.type}: {message.text}")
 
     def _note_error(self, error: WebError) -> None:

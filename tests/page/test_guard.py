@@ -32,12 +32,13 @@ def show(pages: Site, page: Page, script: str) -> None:
 
 @pytest.mark.parametrize(("script", "report"), REPORTS.values(), ids=REPORTS)
 def test_what_a_page_reports_fails_the_test(script: str, report: str, browser: Browser, pages: Site) -> None:
-    guard = PageGuard()
-    with browser.new_context() as context:
-        guard.watch(context)
-        show(pages, context.new_page(), script)
-    with pytest.raises(AssertionError, match=report), guard.checking():
-        pass
+    def visit() -> None:
+        with PageGuard().checking() as guard, browser.new_context() as context:
+            guard.watch(context)
+            show(pages, context.new_page(), script)
+
+    with pytest.raises(AssertionError, match=report):
+        visit()
 
 
 def test_a_report_that_the_test_expects_passes(page: Page, page_guard: PageGuard, pages: Site) -> None:

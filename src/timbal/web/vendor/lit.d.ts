@@ -20,6 +20,7 @@ export class LitElement extends HTMLElement {
   static properties: Record<string, PropertyDeclaration>;
   readonly isConnected: boolean;
   readonly hasUpdated: boolean;
+  readonly isUpdatePending: boolean;
   readonly updateComplete: Promise<boolean>;
   connectedCallback(): void;
   disconnectedCallback(): void;
