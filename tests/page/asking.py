@@ -10,7 +10,7 @@ from tests.server.servers import Server
 
 APP = Path(__file__).parent / "apps" / "questions.py"
 ADDRESS = {"street": "Main Street 1", "city": "Vienna"}
-REFUND = {"customer": "Ada", "amount": 250, "address": ADDRESS}
+REFUND: dict[str, Any] = {"customer": "Ada", "amount": 250, "address": ADDRESS}
 
 
 class Asked(NamedTuple):
@@ -27,6 +27,7 @@ class Asked(NamedTuple):
     def open(self, page: Page) -> Locator:
         """Its card, on this page."""
         page.goto(f"{self.server.url}/#/inbox/{self.run_id}/{self.id}")
+        page.locator(f"#head-{self.id}").wait_for()
         return page.get_by_role("article")
 
     def record(self) -> Any:

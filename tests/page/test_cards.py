@@ -1,16 +1,16 @@
 """What a card shows of each kind of question, and what is sent when it is answered."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.page.asking import ADDRESS, APP, REFUND, ask, run
 from tests.page.checks import check_accessibility, check_snapshot
 from tests.page.guard import PageGuard
-from tests.server.servers import Server
+from tests.server.servers import TIMBAL, Server
 
 pytestmark = pytest.mark.slow
 
@@ -20,9 +20,11 @@ SOME = {"type": "array", "items": {"type": "string", "enum": COLOURS}, "minItems
 TAKEN = "Your answer was taken"
 
 
-@pytest.fixture
-def server(serve: Callable[..., Server]) -> Server:
-    return serve(APP)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all tests here: each looks at the item that it has asked itself."""
+    with Server(tmp_path_factory.mktemp("cards"), command=[TIMBAL, "serve", str(APP), "--port", "0"]) as one:
+        yield one
 
 
 def by_mouse(card: Locator, *names: str) -> None:
@@ -57,7 +59,7 @@ KINDS: dict[str, tuple[dict[str, Any], list[str], list[str], Any]] = {
     ),
     "no": (
         {"kind": "confirm", "payload": {"action": "Delete all"}, "response_schema": BOOLEAN},
-        ["No, don’t"],
+        ["No, don't"],
         ["r"],
         False,
     ),
@@ -77,7 +79,7 @@ def test_a_question_is_answered(
 ) -> None:
     item = ask(server, **asked)
     card = item.open(page)
-    expect(card.get_by_role("group")).to_be_visible()
+    expect(card.get_by_role("group").first).to_be_visible()
     if way == "mouse":
         by_mouse(card, *clicks)
     else:
@@ -85,13 +87,13 @@ def test_a_question_is_answered(
             page.keyboard.press(key)
     expect(card).to_contain_text(TAKEN)
     assert item.value() == value
-    expect(page.get_by_role("link", name="Back to the inbox")).to_be_focused()
+    expect(page.get_by_role("link", name=re.compile("^(Next|Back to the inbox)$"))).to_be_focused()
 
 
 def test_a_text_of_several_lines_is_sent_as_it_is(server: Server, page: Page) -> None:
     item = run(server, "assistant", prompt="go")
     card = item.open(page)
-    card.get_by_label("Which colour?").get_by_label("Your answer").fill("green\nor blue, a, e, r, 1, j")
+    card.get_by_role("group", name="Which colour?").get_by_label("Your answer").fill("green\nor blue, a, e, r, 1, j")
     page.keyboard.press("Control+Enter")
     expect(card).to_contain_text(TAKEN)
     assert item.value() == "green\nor blue, a, e, r, 1, j"
@@ -120,8 +122,8 @@ def test_an_answer_that_is_missing_is_asked_for_at_its_place(server: Server, pag
     card = item.open(page)
     card.get_by_role("button", name="Send answer").click()
     expect(card.get_by_role("alert")).to_have_text("Choose one of these.")
-    expect(card.get_by_label("a", exact=True)).to_be_focused()
-    card.get_by_label("b", exact=True).check()
+    expect(card.get_by_role("radio", name="a")).to_be_focused()
+    card.get_by_role("radio", name="b").check()
     expect(card.get_by_role("alert")).to_have_count(0)
 
 
@@ -154,13 +156,19 @@ def test_anything_can_be_answered_as_json(server: Server, page: Page) -> None:
     assert item.value() == {"a": [1, None]}
 
 
-# -- approvals ----------------------------------------------------------------------------------------------------------
+# -- approvals ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_approval_tells_what_would_run_and_is_approved_by_a_key(server: Server, page: Page) -> None:
     item = run(server, "refund", **REFUND)
     card = item.open(page)
-    for told in ["Refund 250 EUR to Ada?", "Refunds can't be taken back.", "customer", "[redacted]", "left in the till"]:
+    for told in [
+        "Refund 250 EUR to Ada?",
+        "Refunds can't be taken back.",
+        "customer",
+        "[redacted]",
+        "left in the till",
+    ]:
         expect(card).to_contain_text(told)
     card.get_by_role("button", name="Show 2 fields").click()
     expect(card).to_contain_text("Main Street 1")
@@ -187,13 +195,13 @@ def test_an_approval_is_denied_with_a_reason(server: Server, page: Page) -> None
 def test_a_decision_for_the_conversation_is_offered_where_it_counts(server: Server, page: Page) -> None:
     item = run(server, "refund", **REFUND)
     card = item.open(page)
-    card.get_by_label("don’t ask again").check()
-    card.get_by_role("button", name="Approve").click()
+    card.get_by_label("don't ask again").check()
+    card.get_by_role("button", name="Approve", exact=True).click()
     expect(card).to_contain_text("later calls in this conversation")
     assert item.value() == {"approved": True, "scope": "conversation"}
     card = run(server, "once", **REFUND).open(page)
     expect(card).to_contain_text("May once run?")
-    expect(card.get_by_label("don’t ask again")).to_have_count(0)
+    expect(card.get_by_label("don't ask again")).to_have_count(0)
 
 
 def test_what_runs_is_changed_after_a_look_at_the_difference(server: Server, page: Page) -> None:
@@ -231,11 +239,11 @@ def test_a_change_that_the_server_refuses_is_told_at_its_field(
     card.get_by_role("button", name="Send answer").click()
     expect(card.get_by_label("Count")).to_be_focused()
     page.unroute_all()
-    card.get_by_role("button", name="Send answer").click()
+    page.keyboard.press("Control+Enter")
     expect(card).to_contain_text(TAKEN)
 
 
-# -- who may, and what is told ------------------------------------------------------------------------------------------
+# -- who may, and what is told -----------------------------------------------------------------------------------------
 
 
 def test_who_is_not_in_the_audience_is_told_before_typing(server: Server, page: Page) -> None:
@@ -245,8 +253,8 @@ def test_who_is_not_in_the_audience_is_told_before_typing(server: Server, page: 
 
 
 def test_an_item_that_expires_meanwhile_says_so(server: Server, page: Page) -> None:
-    card = ask(server, {"question": "Now?"}, "ask_user", expires_in=2).open(page)
-    expect(card).to_contain_text(re.compile("0:0[12] left|time is over"))
+    card = ask(server, {"question": "Now?"}, "ask_user", expires_in=5).open(page)
+    expect(card).to_contain_text(re.compile(r"0:0\d left"))
     expect(card).to_contain_text("The time for this is over")
     expect(card.get_by_role("textbox")).to_have_count(0)
 
@@ -266,19 +274,24 @@ def test_a_settled_item_shows_its_record(server: Server, page: Page) -> None:
 def test_an_item_that_is_not_there_is_told(server: Server, page: Page, page_guard: PageGuard) -> None:
     page_guard.expect(404)
     page.goto(f"{server.url}/#/inbox/0123/4567")
-    expect(page.get_by_role("alert")).to_contain_text("It can’t be shown")
+    expect(page.get_by_role("alert")).to_contain_text("It can't be shown")
 
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnp.exe\u200b \u0000"
 
 
 def test_hostile_texts_are_shown_as_text(server: Server, page: Page) -> None:
-    payload = {"question": HOSTILE, "options": [HOSTILE, "x" * 5000], HOSTILE: {HOSTILE: [HOSTILE]}, "big": "y" * 1_000_000}
+    payload = {
+        "question": HOSTILE,
+        "options": [HOSTILE, "x" * 5000],
+        HOSTILE: {HOSTILE: [HOSTILE]},
+        "big": "y" * 1_000_000,
+    }
     payload = {name.replace("\0", ""): value for name, value in payload.items()}
     item = ask(server, payload, "ask_user", response_schema=STRING, labels={"a": HOSTILE})
     card = item.open(page)
-    expect(card.get_by_role("group")).to_contain_text("<script>alert(1)</script>")
-    expect(card.get_by_role("group")).to_contain_text("[U+202E]gnp.exe[U+200B]")
+    expect(card.get_by_role("group").first).to_contain_text("<script>alert(1)</script>")
+    expect(card.get_by_role("group").first).to_contain_text("[U+202E]gnp.exe[U+200B]")
     assert page.evaluate("document.querySelectorAll('article :is(script, img)').length") == 0
     more = card.get_by_role("button", name="Show all 1,000,000 characters")
     more.click()
@@ -295,7 +308,9 @@ def test_hostile_texts_are_shown_as_text(server: Server, page: Page) -> None:
 def test_each_card_is_accessible(server: Server, any_page: Page, kind: str) -> None:
     items = {
         "choice": lambda: ask(server, {"question": "Which?", "options": ["a", "b"]}, "ask_user", expires_in=100),
-        "several": lambda: ask(server, {"question": "Which?", "options": COLOURS}, "ask_user_multi", response_schema=SOME),
+        "several": lambda: ask(
+            server, {"question": "Which?", "options": COLOURS}, "ask_user_multi", response_schema=SOME
+        ),
         "confirm": lambda: ask(server, {"action": "Delete all"}, "confirm"),
         "approval": lambda: run(server, "refund", **REFUND),
         "denying": lambda: run(server, "refund", **REFUND),
@@ -313,7 +328,11 @@ def test_each_card_is_accessible(server: Server, any_page: Page, kind: str) -> N
 def test_controls_are_large_enough_for_a_thumb(server: Server, phone: Page) -> None:
     card = ask(server, {"question": "Which?", "options": ["a", "b"], "more": {"x": 1}}, "ask_user").open(phone)
     expect(card.get_by_role("radio").first).to_be_visible()
-    for control in [*card.get_by_role("button").all(), card.get_by_text("Record"), card.get_by_text("a", exact=True).locator("../..")]:
+    for control in [
+        *card.get_by_role("button").all(),
+        card.get_by_text("Record"),
+        card.get_by_text("a", exact=True).locator("../.."),
+    ]:
         box = control.bounding_box()
         assert box is not None
         assert box["height"] >= 44, control

@@ -97,7 +97,10 @@ class TimbalCard extends Part {
   /** It is settled: by what the server told, and else by its record. @param {any} news */
   async #settle(news) {
     if (this.outcome) return;
-    if (news.state) this.outcome = news;
+    if (news.state) {
+      this.outcome = news;
+      announce("This was settled by somebody else");
+    }
     if (news.state && "value" in news) return;
     const { item } = this;
     const { settled } = await client.item(item.run_id, item.id).catch(() => item);
@@ -125,7 +128,8 @@ class TimbalCard extends Part {
   }
 
   updated() {
-    const tag = renderersOf(this.item).find((one) => !this.#failed.includes(one)) ?? "";
+    const tag = renderersOf(this.item).find((one) => !this.#failed.includes(one));
+    if (!tag) return;
     const failure = failureOf(() => {
       if (this.#view?.localName === tag) return this.#give();
       this.#view = document.createElement(tag);
@@ -176,14 +180,14 @@ class TimbalCard extends Part {
     } catch (error) {
       if (key === this.#key) this.#refused(error, value);
     }
-    this.sending = false;
+    if (key === this.#key) this.sending = false;
   }
 
   /** @param {unknown} error @param {unknown} value */
   #refused(error, value) {
     const { status, receipts, errors, message } = error instanceof Problem ? error : new Problem({ detail: String(error) });
     if (error instanceof Unreachable || status >= 500) {
-      const words = error instanceof Unreachable ? "Not sent: the server can’t be reached. Your answer is kept." : `Not sent: ${message}.`;
+      const words = error instanceof Unreachable ? "Not sent: the server can't be reached. Your answer is kept." : `Not sent: ${message}.`;
       this.problem = { words, again: () => this.#send(value) };
     } else if (status === 409 || status === 410) {
       if (this.#draft === undefined) this.#keep(value);

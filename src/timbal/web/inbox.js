@@ -23,7 +23,10 @@ function lineOf({ event: { payload, prompt, runnable_name: name } }) {
 }
 
 class TimbalInbox extends Part {
-  static properties = props("selected", "view", "picked", "problem", "next");
+  static properties = props("selected", "view", "picked", "problem", "next", "most");
+
+  /** @type {string | undefined} Which one was asked of the server. */
+  #sought;
 
   constructor() {
     super();
@@ -33,6 +36,8 @@ class TimbalInbox extends Part {
     /** The one that is picked; it stays while it is, whatever becomes of it. */
     this.picked = /** @type {Item | undefined} */ (undefined);
     this.problem = "";
+    /** Of a long list the beginning is there first, and the rest after it is seen. */
+    this.most = 50;
     /** Where to go when it is answered. */
     this.next = /** @type {string | undefined} */ (undefined);
   }
@@ -46,12 +51,12 @@ class TimbalInbox extends Part {
   /** @param {Map<PropertyKey, unknown>} changed */
   willUpdate(changed) {
     if (changed.has("selected")) {
-      this.picked = this.next = undefined;
+      this.picked = this.next = this.#sought = undefined;
       this.problem = "";
     }
     if (!this.selected || this.picked || !inbox.ready) return;
     this.picked = inbox.items.get(this.selected);
-    if (!this.picked && changed.has("selected")) void this.#fetch(this.selected);
+    if (!this.picked && this.#sought !== this.selected) void this.#fetch((this.#sought = this.selected));
   }
 
   /** @param {string} key One that does not wait any more. */
@@ -88,9 +93,9 @@ class TimbalInbox extends Part {
         <h1>Inbox</h1>
         ${this.#filters()}
         ${items.length ? nothing : html`<p class="muted">Nothing fits these filters. <button class="small" @click=${() => this.#set(NO_FILTER)}>Show all</button></p>`}
-        <ul>${repeat(items, keyOf, (item) => this.#row(item))}</ul>
+        <ul>${repeat(items.slice(0, this.most), keyOf, (item) => this.#row(item))}</ul>
       </section>
-      <section class="detail" aria-label="The one you picked" tabindex="-1" ?data-picked=${this.selected} @answered=${() => this.#answered()}>
+      <section class="detail" aria-label="The one you picked" tabindex="-1" ?data-picked=${this.selected} @answered=${(/** @type {CustomEvent} */ { detail }) => keyOf(detail.item) === this.selected && this.#answered()}>
         <a class="button back" href="#/inbox">‹ All that waits</a>
         ${this.picked ? html`<timbal-card .item=${this.picked}></timbal-card>` : this.#missing()}
         ${this.next === undefined ? nothing : html`<p class="next"><a class="button primary" href="#/inbox/${this.next}">${this.next ? "Next" : "Back to the inbox"}</a></p>`}
@@ -99,7 +104,7 @@ class TimbalInbox extends Part {
 
   #missing() {
     if (!this.selected) return html`<p class="empty">Pick one from the list, or press <kbd>j</kbd>.</p>`;
-    return this.problem ? html`<p class="notice" role="alert">It can’t be shown: ${text(this.problem)}</p>` : html`<p class="loading" role="status">Loading …</p>`;
+    return this.problem ? html`<p class="notice" role="alert">It can't be shown: ${text(this.problem)}</p>` : html`<p class="loading" role="status">Loading …</p>`;
   }
 
   #filters() {
@@ -157,8 +162,9 @@ class TimbalInbox extends Part {
 
   /** @param {Map<PropertyKey, unknown>} changed */
   updated(changed) {
-    if (!changed.has("selected") || !this.selected) return;
-    this.find("[aria-current]")?.scrollIntoView({ block: "nearest" });
+    if (inbox.ready && this.most < Infinity) requestAnimationFrame(() => setTimeout(() => (this.most = Infinity)));
+    if (this.selected && (changed.has("selected") || changed.has("most"))) this.find("[aria-current]")?.scrollIntoView({ block: "nearest" });
+    if (!this.selected || !changed.has("selected")) return;
     this.find(".detail")?.focus({ preventScroll: true });
   }
 }

@@ -29,6 +29,10 @@ class Asking extends Part {
     return this.item.event.response_schema;
   }
 
+  get payload() {
+    return this.item.event.payload ?? this.item.event.input;
+  }
+
   /** @param {unknown} value */
   answer(value) {
     this.dispatchEvent(new CustomEvent("answer", { detail: { value } }));
@@ -49,13 +53,13 @@ class Asking extends Part {
 
   /** @param {string} otherwise What is asked where there are no words. */
   words(otherwise) {
-    const words = questionOf(this.item.event.payload)[1];
+    const words = questionOf(this.payload)[1];
     return words ? text(words) : otherwise;
   }
 
   /** What there is to know besides. @param {string} [shown] What is shown elsewhere. */
   rest(shown) {
-    const { payload } = this.item.event;
+    const { payload } = this;
     const rest = Object.entries(payload).filter(([name, value]) => value !== null && name !== shown && name !== questionOf(payload)[0]);
     return rest.length ? fields(Object.fromEntries(rest)) : nothing;
   }
@@ -83,7 +87,7 @@ class Asking extends Part {
 /** One of some options or a text, or several options. */
 class TimbalAsk extends Asking {
   render() {
-    const schema = this.schema ?? {}, given = this.item.event.payload.options;
+    const schema = this.schema ?? {}, given = this.payload.options;
     const several = schema.type === "array" || this.item.kind === "ask_user_multi";
     /** @type {unknown[]} */
     const options = schema.enum ?? schema.items?.enum ?? (Array.isArray(given) ? given : []);
@@ -119,7 +123,7 @@ class TimbalConfirm extends Asking {
     const button = (/** @type {boolean} */ value, /** @type {string} */ words, /** @type {string} */ key) => html`
       <button class=${value ? "primary" : ""} data-key=${key} aria-disabled=${this.sending} @click=${() => this.answer(value)}>${words} <kbd aria-hidden="true">${key}</kbd></button>`;
     return html`<fieldset><legend class="question">${this.words("Yes or no?")}</legend>${this.rest()}${this.told()}
-      ${this.disabled ? nothing : html`<div class="actions">${button(true, "Yes, do it", "a")}${button(false, "No, don’t", "r")}</div>`}</fieldset>`;
+      ${this.disabled ? nothing : html`<div class="actions">${button(true, "Yes, do it", "a")}${button(false, "No, don't", "r")}</div>`}</fieldset>`;
   }
 }
 
@@ -210,7 +214,7 @@ class TimbalApproval extends TimbalAskForm {
     const button = (/** @type {string} */ words, /** @type {string} */ key, /** @type {() => void} */ click, style = "") => html`
       <button type="button" class=${style} data-key=${key} @click=${click}>${words} <kbd aria-hidden="true">${key}</kbd></button>`;
     const always = html`<label class="option"><input type="checkbox" .checked=${!!this.state.always} @change=${(/** @type {any} */ event) => this.set({ always: event.target.checked })} />
-      <span>When I approve: don’t ask again for ${text(name)} in this conversation</span></label>`;
+      <span>When I approve: don't ask again for ${text(name)} in this conversation</span></label>`;
     return html`${this.item.event.metadata.approval?.grantable ? always : nothing}${this.told()}
       <div class="actions">
         ${button(this.sending ? "Sending …" : "Approve", "a", () => this.approve({}), "primary")}
@@ -238,7 +242,7 @@ class TimbalApproval extends TimbalAskForm {
     const kept = (/** @type {CustomEvent} */ { detail }) => detail && this.set({ edit: detail.value });
     const content = html`<h3>Change what will run</h3>
       <timbal-form .schema=${this.shown.schema} .value=${this.shown.value} @change=${kept}></timbal-form>
-      ${same(Object.keys(value), Object.keys(this.item.event.input)) ? nothing : html`<p class="hint">What is hidden can’t be changed here, and stays as it is.</p>`}`;
+      ${same(Object.keys(value), Object.keys(this.item.event.input)) ? nothing : html`<p class="hint">What is hidden can't be changed here, and stays as it is.</p>`}`;
     return this.form(content, () => this.submit(), "Review changes", this.back);
   }
 

@@ -18,8 +18,7 @@ function span(seconds) {
   return seconds < 2 * DAY ? `${Math.round(seconds / HOUR)} h` : `${Math.round(seconds / DAY)} days`;
 }
 
-/** @param {number} at */
-const date = (at) => new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const { format: date } = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** @type {Set<TimbalTime>} */
 const ticking = new Set();
@@ -71,7 +70,7 @@ const forWhom = (event) => audienceOf(event)?.map((one) => one.replace(/^role:/,
 export function refusalOf(event) {
   const audience = audienceOf(event), { by } = served;
   if (!audience || (by && [`user:${by.sub}`, ...by.roles.map((role) => `role:${role}`)].some((one) => audience.includes(one)))) return null;
-  const why = by ? `You are signed in as ${by.sub}: you can read it, but not answer.` : "This server does not ask who you are, so it can’t be answered here.";
+  const why = by ? `You are signed in as ${by.sub}: you can read it, but not answer.` : "This server does not ask who you are, so it can't be answered here.";
   return html`This is for ${text(forWhom(event))}. ${why}`;
 }
 
@@ -83,7 +82,7 @@ const byWhom = ({ by, channel }) => html`${by ? html` by ${by.sub === served.by?
 
 /** @type {Record<string, string>} */
 const ENDS = {
-  expired: "The time for this is over, so it can’t be answered any more.",
+  expired: "The time for this is over, so it can't be answered any more.",
   superseded: "Somebody sent a new message instead, so this needs no answer any more.",
   cancelled: "The run was cancelled, so this needs no answer any more.",
 };

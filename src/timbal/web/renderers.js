@@ -1,4 +1,4 @@
-// Which element shows a question and takes its answer; docs/page.md tells how to bring your own.
+// Which element shows a question and takes its answer; docs/renderers.md tells how to bring your own.
 
 /** @type {Map<string, string>} */
 const tags = new Map();
