@@ -66,8 +66,8 @@ lock: $(BIN)/uv  ## write requirements/dev.lock again; ARGS=--upgrade takes newe
 vendor:  ## bundle the page's vendored modules again, from requirements/vendor
 	rm -rf .venv/vendor && mkdir -p .venv/vendor && cp requirements/vendor/* .venv/vendor
 	npm install --prefix .venv/vendor --silent --no-audit --no-fund
-	for module in lit json-schema; do .venv/vendor/node_modules/.bin/esbuild .venv/vendor/$$module.js --bundle --format=esm \
-		--minify --target=es2022 --legal-comments=eof --outfile=src/timbal/web/vendor/$$module.js; done
+	.venv/vendor/node_modules/.bin/esbuild .venv/vendor/lit.js --bundle --format=esm --minify --target=es2022 \
+		--legal-comments=eof --outfile=src/timbal/web/vendor/lit.js
 	sha256sum src/timbal/web/vendor/*.js
 
 demo: $(DEMO)  ## run the demo, installing only what it needs

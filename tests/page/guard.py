@@ -36,7 +36,7 @@ class PageGuard:
     def _note_message(self, message: ConsoleMessage) -> None:
         # Chromium tells of each bad response in the console, too, but that is noted once, by the response; and gives
         # advice ("verbose") that no script of a page can give.
-        if message.type != "verbose" and "the server responded with a status of" not in message.text:
+        if str(message.type) != "verbose" and "the server responded with a status of" not in message.text:
             self._reports.append(f"console.{message.type}: {message.text}")
 
     def _note_error(self, error: WebError) -> None:

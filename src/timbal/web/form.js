@@ -1,17 +1,12 @@
 /** `<timbal-form>`: a form for any JSON Schema that pydantic makes, which gives back a value. */
+/** @import { Node, Refusal } from "./form/types.js" */
 import { LitElement, html, nothing } from "./vendor/lit.js";
 import { add, check, choose, fill, find, grow, pointerOf, valueOf, walk } from "./form/draft.js";
 import { field, idOf } from "./form/fields.js";
+import { UNFINISHED } from "./form/messages.js";
 import { visible } from "./form/schema.js";
 
-/**
- * @typedef {import("./form/draft.js").Node} Node
- * @typedef {{pointer: string, message: string}} Refusal
- */
-
-/**
- * Fires `change` with `detail.value`, the draft so far, on every edit.
- */
+/** Fires `change` with `detail.value`, the draft so far, on every edit. */
 export class TimbalForm extends LitElement {
   static properties = {
     schema: { attribute: false },
@@ -44,11 +39,14 @@ export class TimbalForm extends LitElement {
     return this;
   }
 
-  /** What was filled in, or what is wrong with it: then the first wrong field has the focus. @returns {{value: any} | {errors: Refusal[]}} */
+  /**
+   * What was filled in, or what is wrong with it: then the first wrong field gets the focus.
+   * @returns {{value: any} | {errors: Refusal[]}}
+   */
   read() {
     const root = this.#tree();
     this.#submitted = true;
-    for (const node of walk(root)) node.error = check(node);
+    for (const node of walk(root)) node.error = this.#complaint(node);
     const errors = [...walk(root)]
       .filter((one) => one.error)
       .map((one) => ({ pointer: pointerOf(one), message: one.error }));
@@ -67,14 +65,14 @@ export class TimbalForm extends LitElement {
     this.#showErrors();
   }
 
-  // For the fields ------------------------------------------------------------------------------------------------------
+  // For the fields ----------------------------------------------------------------------------------------------------
 
   /** @param {Node} node @param {() => void} change */
   edit(node, change) {
     change();
     node.edited = true;
     for (let one = /** @type {Node | undefined} */ (node); one; one = one.parent) {
-      if (one.error || this.#submitted) one.error = check(one);
+      if (one.error || this.#submitted) one.error = this.#complaint(one);
     }
     this.requestUpdate();
     this.dispatchEvent(new CustomEvent("change", { bubbles: true, detail: { value: valueOf(this.#tree()) } }));
@@ -82,8 +80,8 @@ export class TimbalForm extends LitElement {
 
   /** Only what was filled in is judged: an empty field may yet be filled in. @param {Node} node */
   leave(node) {
-    if (!node.edited) return;
-    node.error = check(node);
+    if (!node.edited && !this.#isUnfinished(node)) return;
+    node.error = this.#complaint(node);
     this.requestUpdate();
   }
 
@@ -100,14 +98,17 @@ export class TimbalForm extends LitElement {
     const list = /** @type {Node} */ (entry.parent);
     const index = list.children.indexOf(entry);
     this.edit(list, () => list.children.splice(index, 1));
-    this.#focus(list.children[Math.min(index, list.children.length - 1)] ?? list, list.children.length ? undefined : ".form-add");
+    this.#focus(
+      list.children[Math.min(index, list.children.length - 1)] ?? list,
+      list.children.length ? undefined : ".form-add",
+    );
   }
 
-  /** @param {Node} node @param {boolean} present */
-  toggle(node, present) {
+  /** @param {Node} node */
+  toggle(node) {
     this.edit(node, () => {
-      node.present = present;
-      if (present && !node.children.length) fill(node);
+      node.present = !node.present;
+      if (node.present && !node.children.length) fill(node);
     });
     this.#focus(node);
   }
@@ -117,11 +118,22 @@ export class TimbalForm extends LitElement {
     this.edit(node, () => choose(node, index));
   }
 
-  // -----------------------------------------------------------------------------------------------------------------------
+  // Inside ------------------------------------------------------------------------------------------------------------
 
   #tree() {
     if (this.isUpdatePending) this.performUpdate();
     return /** @type {Node} */ (this.#root);
+  }
+
+  /** @param {Node} node */
+  #complaint(node) {
+    return this.#isUnfinished(node) ? UNFINISHED : check(node);
+  }
+
+  /** Whether a part of a date or time is missing: the browser tells no text of it. @param {Node} node */
+  #isUnfinished(node) {
+    const element = /** @type {HTMLInputElement | null} */ (this.querySelector(`#${idOf(node)}`));
+    return element?.validity?.badInput ?? false;
   }
 
   #showErrors() {
@@ -133,12 +145,15 @@ export class TimbalForm extends LitElement {
   /** @param {Node} node @param {string} [part] */
   async #focus(node, part = "input, select, textarea, button:not(.form-remove)") {
     await this.updateComplete;
-    const element = /** @type {HTMLElement | null} */ (this.querySelector(`#${idOf(node)}`));
+    const element = this.querySelector(`#${idOf(node)}`);
     const target = element?.matches("input, select, textarea") ? element : (element?.querySelector(part) ?? element);
-    /** @type {HTMLElement | undefined} */ (target ?? undefined)?.focus();
+    /** @type {HTMLElement | null} */ (target)?.focus();
   }
 
-  /** Only another schema or value starts anew: an equal one leaves alone what was typed. @param {Map<PropertyKey, unknown>} changed */
+  /**
+   * Only another schema or value starts anew: an equal one leaves alone what was typed.
+   * @param {Map<PropertyKey, unknown>} changed
+   */
   willUpdate(changed) {
     if (this.#root && !changed.has("schema") && !changed.has("value")) return;
     const asked = JSON.stringify([this.schema, this.value === undefined, this.value]);
@@ -152,8 +167,13 @@ export class TimbalForm extends LitElement {
   render() {
     if (!this.#root) return nothing;
     // The inputs' own change events end here: they would pass for the form's.
-    return html`<fieldset class="form" role="none" ?disabled=${this.disabled} @change=${(/** @type {Event} */ event) => event.stopPropagation()}>
-      ${field(this.#root, this, this.readonly)}
+    return html`<fieldset
+      class="form"
+      role="none"
+      ?disabled=${this.disabled}
+      @change=${(/** @type {Event} */ event) => event.stopPropagation()}
+    >
+      ${field(this.#root, this)}
     </fieldset>`;
   }
 }

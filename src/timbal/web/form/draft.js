@@ -1,30 +1,5 @@
-/**
- * What a person has filled in so far: a tree beside the schema, which becomes a value when it is read.
- *
- * @typedef {import("./schema.js").Schema} Schema
- * @typedef {object} Node
- * @property {number} id
- * @property {import("./schema.js").Kind} kind
- * @property {Schema} root where references lead
- * @property {Schema} schema resolved, without null
- * @property {string | undefined} label what it is called, if not as its parent
- * @property {string | undefined} name in its object
- * @property {Node | undefined} parent
- * @property {boolean} required
- * @property {boolean} nullable
- * @property {any} given what it starts with
- * @property {boolean} edited
- * @property {string} text as typed; of a date and time without its zone
- * @property {string} zone
- * @property {string} input the type of the input
- * @property {import("./schema.js").Option[]} options
- * @property {Set<number>} picked
- * @property {number} chosen the option or branch, -1 is none
- * @property {Node[]} children
- * @property {Map<number, Node>} branches the branches of a union that have been filled in
- * @property {boolean} present whether an optional part is filled in at all
- * @property {string} error
- */
+/** What a person has filled in so far: a tree beside the schema, which becomes a value when it is read. */
+/** @import { Node, Schema } from "./types.js" */
 import * as words from "./messages.js";
 import * as read from "./schema.js";
 
@@ -73,10 +48,11 @@ export function grow(root, schema, value, { label, name, parent, required = true
 
 /** Whether it is filled in only if the person asks for it. @param {Node} node */
 export function optionalPart({ kind, nullable, required }) {
-  return ["list", "dict", "many"].includes(kind) ? nullable : kind === "object" || kind === "tuple" ? nullable || !required : false;
+  if (["list", "dict", "many"].includes(kind)) return nullable;
+  return (kind === "object" || kind === "tuple") && (nullable || !required);
 }
 
-/** Put what is given into a part, or take it out: then nothing is given. @param {Node} node */
+/** Put in what is given. @param {Node} node */
 export function fill(node) {
   const { kind, root, schema, given } = node;
   switch (kind) {
@@ -145,12 +121,14 @@ function fillText(node) {
     [node.input, node.text, node.zone] = ["text", given, ""];
   }
   const long = !schema.format && (schema.maxLength > 200 || schema.contentMediaType);
-  if (node.input === "text" && (long || schema.format === "textarea" || /\n|.{100}/.test(node.text))) node.input = "area";
+  if (node.input === "text" && (long || schema.format === "textarea" || /\n|.{100}/.test(node.text)))
+    node.input = "area";
 }
 
 /** @param {Node} node */
 function fillJson(node) {
   node.kind = "json";
+  node.input = "area";
   node.text = node.given === undefined ? "" : JSON.stringify(node.given, null, 2);
 }
 
@@ -168,7 +146,7 @@ export function add(node, value, name) {
   const { root, schema } = node;
   const item = node.kind === "list" ? (schema.items ?? {}) : dictItem(schema);
   const parent = node;
-  const label = read.visible(read.resolve(item, root).title);
+  const label = read.visible(read.withoutNull(read.resolve(item, root), root)[0].title);
   if (node.kind === "list") return push(node, grow(root, item, value, { label, parent }));
   const entry = { ...grow(root, {}, undefined, { parent }), kind: /** @type {const} */ ("entry") };
   const pattern = Object.keys(schema.patternProperties ?? {})[0];
@@ -189,30 +167,41 @@ function push(node, child) {
   return child;
 }
 
-/** Choose a branch of a union; what was filled in before is kept. @param {Node} node @param {number} index @param {any} [value] */
+/**
+ * Choose an option, or a branch of a union: what was filled in before is kept.
+ * @param {Node} node
+ * @param {number} index
+ * @param {any} [value]
+ */
 export function choose(node, index, value) {
   const { root, schema, branches } = node;
   node.chosen = index;
+  if (node.kind !== "union") return;
   const branch = read.alternatives(schema)?.[index];
   if (branch && !branches.has(index)) branches.set(index, grow(root, branch, value, { parent: node }));
   node.children = index < 0 ? [] : [/** @type {Node} */ (branches.get(index))];
 }
 
 /**
- * The branch that what is given belongs to, or -1: the first that has nothing against it, else the first that can show it
- * and has no other tag.
+ * The branch that what is given belongs to, or -1: the first that has nothing against it, else the first that has no
+ * other tag.
  * @param {Node} node
  */
 function branchOf({ root, schema, given }) {
   const drafts = (read.alternatives(schema) ?? []).map((one) => grow(root, one, given, {}));
   const right = drafts.findIndex((one) => [...walk(one)].every((part) => !check(part)));
   if (right >= 0) return right;
-  return drafts.findIndex(({ kind, children }) => kind === "object" && children.every((one) => one.kind !== "const" || given[one.name ?? ""] === valueOf(one)));
+  return drafts.findIndex(
+    ({ kind, children }) =>
+      kind === "object" && children.every((one) => one.kind !== "const" || given[one.name ?? ""] === valueOf(one)),
+  );
 }
 
 /** Whether it only says which branch this is: the choice says so already. @param {Node} node */
 export function isTag({ kind, name, parent }) {
-  return kind === "const" && parent?.parent?.kind === "union" && parent.parent.schema.discriminator?.propertyName === name;
+  return (
+    kind === "const" && parent?.parent?.kind === "union" && parent.parent.schema.discriminator?.propertyName === name
+  );
 }
 
 /** What a person calls it; entries are counted. @param {Node} node @returns {string} */
@@ -222,7 +211,7 @@ export function nameOf({ label, parent, kind, id }) {
   return `${name}${kind === "entry" ? " entry" : ""} ${parent.children.findIndex((one) => one.id === id) + 1}`;
 }
 
-// Reading ---------------------------------------------------------------------------------------------------------------
+// Reading -------------------------------------------------------------------------------------------------------------
 
 /** What a node is called in a pointer, or undefined if it has the place of its parent. @param {Node} node */
 function partOf(node) {
@@ -259,7 +248,10 @@ export function valueOf(node) {
     case "check":
       return options[chosen] ? options[chosen].value : empty(node);
     case "many":
-      return whole(node, options.filter((_, index) => node.picked.has(index)).map((one) => one.value));
+      return whole(
+        node,
+        options.filter((_, index) => node.picked.has(index)).map((one) => one.value),
+      );
     case "union":
       return children[0] ? valueOf(children[0]) : empty(node);
     case "object":
@@ -269,7 +261,10 @@ export function valueOf(node) {
     case "entry":
       return valueOf(/** @type {Node} */ (children[1]));
     case "list":
-      return whole(node, children.map((one) => valueOf(one) ?? null));
+      return whole(
+        node,
+        children.map((one) => valueOf(one) ?? null),
+      );
     case "tuple": {
       const values = children.map(valueOf);
       while (values.length && values.at(-1) === undefined) values.pop();
@@ -291,7 +286,7 @@ function rest({ given, schema }) {
   return fromEntries(Object.entries(given ?? {}).filter(([name]) => !isOwn(schema.properties, name)));
 }
 
-/** An empty list that nobody asked for is left out, so that its default counts. @param {Node} node @param {any} value */
+/** An empty list that nobody asked for is left out: then its default counts. @param {Node} node @param {any} value */
 function whole(node, value) {
   const size = Object.keys(value).length;
   return size === 0 && !node.required && node.given === undefined && !node.nullable ? undefined : value;
@@ -313,7 +308,10 @@ function zoneOf({ text, zone }) {
 
 /** Exactly what was typed: as text for a Decimal, as a number, or what JSON writes as one. @param {Node} node */
 function number({ text, schema }) {
-  const typed = text.trim().replace(/^(-?)(?=\.\d)/, "$10").replace(/^\+/, "");
+  const typed = text
+    .trim()
+    .replace(/^(-?)(?=\.\d)/, "$10")
+    .replace(/^\+/, "");
   if (!/^-?\d+(\.\d*)?(e[+-]?\d+)?$/i.test(typed)) return typed;
   if (!schema.type) return typed;
   const rough = Number(typed);
@@ -331,7 +329,7 @@ function parsed(text) {
   }
 }
 
-// Checking --------------------------------------------------------------------------------------------------------------
+// Checking ------------------------------------------------------------------------------------------------------------
 
 /** What is wrong with a node itself, not with its parts, or "". @param {Node} node @returns {string} */
 export function check(node) {
@@ -340,7 +338,9 @@ export function check(node) {
   if (kind === "entry") return "";
   if (kind === "json" && node.text.trim() && value === undefined) return words.NOT_JSON;
   if (kind === "union" && node.children.length) return "";
-  if (value === undefined && node.required) return node.options.length || kind === "union" ? words.UNCHOSEN : words.MISSING;
+  if (value === undefined && node.required) {
+    return node.options.length || kind === "union" ? words.UNCHOSEN : words.MISSING;
+  }
   if (value === undefined || value === null || kind === "const") return "";
   if (isTwice(node)) return words.TWICE;
   if (kind === "number" && !schema.type) {

@@ -1,73 +1,82 @@
 /** How the parts of a form look: one template for each kind of field. */
+/** @import { Field, Form, Node } from "./types.js" */
 import { html, live, nothing, repeat } from "../vendor/lit.js";
 import { isTag, nameOf, optionalPart } from "./draft.js";
 import { alternatives, textOf, titleOf } from "./schema.js";
-
-/**
- * @typedef {import("./draft.js").Node} Node
- * @typedef {object} Form what the fields need of the element
- * @property {(node: Node, change: () => void) => void} edit
- * @property {(node: Node) => void} leave
- * @property {(node: Node) => void} add
- * @property {(node: Node) => void} takeOut
- * @property {(node: Node, present: boolean) => void} toggle
- * @property {(node: Node, index: number) => void} choose
- */
 
 const FEW = 5;
 
 /** @param {Node} node */
 export const idOf = (node) => `field-${node.id}`;
 
-/** @param {Node} node @param {Form} form @param {boolean} locked @returns {unknown} */
-export function field(node, form, locked) {
+/** @type {Field} */
+export function field(node, form) {
   if (isTag(node)) return nothing;
-  if (!node.present) return absent(node, form, locked);
-  const closed = locked || node.schema.readOnly === true;
+  if (!node.present) return absent(node, form);
   switch (node.kind) {
     case "const":
-      return shell(node, html`<output id=${idOf(node)} class="form-const">${textOf(node.schema.const ?? null)}</output>`);
+      return shell(node, html`<output id=${idOf(node)}>${textOf(node.schema.const ?? null)}</output>`);
     case "check":
-      return check(node, form, closed);
+      return check(node, form);
     case "choice":
-      return choices(node).length > FEW ? shell(node, options(node, form, closed)) : radios(node, form, closed);
-    case "many":
-      return group(node, form, closed, many(node, form, closed));
-    case "object":
-    case "tuple":
-      return group(node, form, closed, parts(node, form, closed));
-    case "list":
-    case "dict":
-      return group(node, form, closed, entries(node, form, closed));
-    case "entry":
-      return group(node, form, closed, html`<div class="form-pair">${parts(node, form, closed)}</div>`);
-    case "union":
-      return group(node, form, closed, union(node, form, closed));
-    case "json":
-      return shell(node, area(node, form, closed), "As JSON.");
+      return choices(node).length > FEW ? shell(node, select(node, form)) : radios(node, form);
+    case "text":
     case "number":
-      return shell(node, input(node, form, closed, "text"));
-    default:
-      return shell(node, node.input === "area" ? area(node, form, closed) : input(node, form, closed, node.input));
+    case "json":
+      return shell(node, node.input === "area" ? area(node, form) : input(node, form));
   }
+  return group(node, form);
 }
 
-// Around a field ----------------------------------------------------------------------------------------------------------
+/** What is inside of a group. @type {Field} */
+function content(node, form) {
+  switch (node.kind) {
+    case "many":
+      return many(node, form);
+    case "list":
+    case "dict":
+      return entries(node, form);
+    case "union":
+      return html`<div class="form-field">
+          <label for="${idOf(node)}-kind">Kind of ${nameOf(node)}</label>${select(node, form)}
+        </div>
+        ${parts(node, form)}`;
+  }
+  return node.kind === "entry" ? html`<div class="form-pair">${parts(node, form)}</div>` : parts(node, form);
+}
+
+/** @type {Field} */
+const parts = (node, form) => node.children.map((one) => field(one, form));
+
+/** @type {Field} */
+const entries = (node, form) =>
+  html`${repeat(
+    node.children,
+    ({ id }) => id,
+    (one) => html`<div class="form-entry">${field(one, form)}${removal(one, form, () => form.takeOut(one))}</div>`,
+  )}${isLocked(node, form) ? nothing : addButton(`Add to ${nameOf(node)}`, () => form.add(node))}`;
+
+/** Whether it is there to be read only. @param {Node} node @param {Form} form @returns {boolean} */
+const isLocked = (node, form) =>
+  form.readonly || node.schema.readOnly === true || (node.parent !== undefined && isLocked(node.parent, form));
+
+// Around a field ------------------------------------------------------------------------------------------------------
 
 /** @param {Node} node */
 function title(node) {
-  const optional = (!node.required || node.nullable) && (node.given === undefined || node.given === null);
-  const plain = optional && node.parent && node.parent.kind !== "list" && node.kind !== "check";
-  return html`${nameOf(node)}${plain ? html` <span class="form-note">(optional)</span>` : nothing}${
-    node.schema.deprecated ? html` <span class="form-note">(deprecated)</span>` : nothing
-  }`;
+  const { required, nullable, given, parent, kind, schema } = node;
+  const optional =
+    (!required || nullable) && (given ?? null) === null && parent && parent.kind !== "list" && kind !== "check";
+  const notes = [optional && "(optional)", schema.deprecated && "(deprecated)"].filter(Boolean).join(" ");
+  return html`${nameOf(node)}${notes && html` <span class="form-note">${notes}</span>`}`;
 }
 
-/** @param {Node} node @param {string} [more] */
-function hint(node, more = "") {
-  const text = [node.schema.description, more].filter(Boolean).join(" ");
-  return text ? html`<p class="form-hint" id="${idOf(node)}-hint">${text}</p>` : nothing;
-}
+/** @param {Node} node */
+const hintOf = ({ schema, kind }) => [schema.description, kind === "json" && "As JSON."].filter(Boolean).join(" ");
+
+/** @param {Node} node */
+const hint = (node) =>
+  hintOf(node) ? html`<p class="form-hint" id="${idOf(node)}-hint">${hintOf(node)}</p>` : nothing;
 
 /** @param {Node} node */
 const error = (node) =>
@@ -76,208 +85,203 @@ const error = (node) =>
 /** @param {string} words */
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
-/** @param {Node} node @param {string} [more] */
-const describedBy = (node, more) =>
-  [(node.schema.description || more) && `${idOf(node)}-hint`, node.error && `${idOf(node)}-error`].filter(Boolean).join(" ") ||
-  nothing;
+/** @param {Node} node */
+const describedBy = (node) =>
+  [hintOf(node) && `${idOf(node)}-hint`, node.error && `${idOf(node)}-error`].filter(Boolean).join(" ") || nothing;
 
-/** @param {Node} node @param {unknown} content @param {string} [more] */
-const shell = (node, content, more) =>
+/** @param {Node} node */
+const invalid = (node) => (node.error ? "true" : nothing);
+
+/** @param {Node} node @param {unknown} control */
+const shell = (node, control) =>
   html`<div class="form-field">
-    <label for=${idOf(node)}>${title(node)}</label>${hint(node, more)}${content}${error(node)}
+    <label for=${idOf(node)}>${title(node)}</label>${hint(node)}${control}${error(node)}
   </div>`;
 
-/** @param {Node} node @param {Form} form @param {boolean} locked @param {unknown} content */
-function group(node, form, locked, content) {
+/** @type {Field} */
+function group(node, form) {
   // What is asked for as a whole needs no frame, and a branch has that of its union.
-  const bare = node.kind === "object" && (!node.parent || node.parent.kind === "union");
-  if (bare) return html`<div class="form-parts" id=${idOf(node)} tabindex="-1">${hint(node)}${error(node)}${content}</div>`;
-  const removal = optionalPart(node) && !locked;
-  return html`<fieldset class="form-group" id=${idOf(node)} tabindex="-1" aria-describedby=${describedBy(node)}>
-    <legend>${title(node)}</legend>
-    ${removal ? removeButton(node, () => form.toggle(node, false)) : nothing}${hint(node)}${content}${error(node)}
-  </fieldset>`;
+  return node.kind === "object" && (!node.parent || node.parent.kind === "union")
+    ? html`<div class="form-parts" id=${idOf(node)} tabindex="-1">
+        ${hint(node)}${error(node)}${content(node, form)}
+      </div>`
+    : html`<fieldset class="form-parts form-group" id=${idOf(node)} tabindex="-1" aria-describedby=${describedBy(node)}>
+        <legend>${title(node)}</legend>
+        ${canLeave(node) ? removal(node, form, () => form.toggle(node)) : nothing}${hint(node)}
+        ${content(node, form)}${error(node)}
+      </fieldset>`;
 }
 
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-const absent = (node, form, locked) =>
+/** @type {Field} */
+const absent = (node, form) =>
   html`<div class="form-field" id=${idOf(node)}>
-    <span>${title(node)}</span>${hint(node)}
-    ${locked ? html`<span class="form-const">None</span>` : addButton(`Add ${nameOf(node)}`, () => form.toggle(node, true))}${error(node)}
+    <span class="form-label">${title(node)}</span>${hint(node)}
+    ${isLocked(node, form) ? html`<output>None</output>` : addButton(`Add ${nameOf(node)}`, () => form.toggle(node))}
+    ${error(node)}
   </div>`;
 
 /** @param {string} label @param {() => void} act */
 const addButton = (label, act) => html`<button type="button" class="form-add" @click=${act}>${label}</button>`;
 
-/** @param {Node} node @param {() => void} act */
-const removeButton = (node, act) =>
-  html`<button type="button" class="form-remove" aria-label="Remove ${nameOf(node)}" @click=${act}>Remove</button>`;
+/** Whether it can be left out again: an entry is taken out of its list instead. @param {Node} node */
+const canLeave = (node) => optionalPart(node) && node.parent?.kind !== "list";
 
-// Text --------------------------------------------------------------------------------------------------------------------
+/** @param {Node} node @param {Form} form @param {() => void} act */
+const removal = (node, form, act) =>
+  isLocked(node, form)
+    ? nothing
+    : html`<button type="button" class="form-remove" aria-label="Remove ${nameOf(node)}" @click=${act}>Remove</button>`;
+
+// Text ----------------------------------------------------------------------------------------------------------------
 
 /** @param {Node} node */
-function placeholder({ schema, kind }) {
-  const example = schema.examples?.[0] ?? (schema.format === "duration" ? "PT2H30M" : undefined);
-  return example === undefined || kind === "json" ? nothing : textOf(example);
-}
+const placeholder = ({ schema, kind }) =>
+  schema.examples && kind !== "json"
+    ? textOf(schema.examples[0]).slice(0, 99)
+    : schema.format === "duration"
+      ? "PT2H30M"
+      : nothing;
 
 /** @param {Node} node @param {Form} form */
-const typing = (node, form) => (/** @type {{target: HTMLInputElement | HTMLTextAreaElement}} */ event) =>
+const typing = (node, form) => (/** @type {{target: HTMLInputElement}} */ event) =>
   form.edit(node, () => (node.text = event.target.value));
 
-/** @param {Node} node @param {Form} form @param {boolean} locked @param {string} type */
-function input(node, form, locked, type) {
-  const mode = node.kind !== "number" ? nothing : node.schema.type === "integer" && node.schema.minimum >= 0 ? "numeric" : "decimal";
+/** @type {Field} */
+function input(node, form) {
   const control = html`<input
     id=${idOf(node)}
-    type=${type}
-    step=${type === "text" ? nothing : "any"}
-    inputmode=${node.kind === "number" && node.schema.minimum >= 0 ? mode : nothing}
-    autocomplete=${type === "password" ? "new-password" : "off"}
+    type=${node.input}
+    step="any"
+    inputmode=${node.kind === "number" ? "decimal" : nothing}
+    autocomplete=${node.input === "password" ? "new-password" : "off"}
     placeholder=${placeholder(node)}
-    aria-invalid=${node.error ? "true" : nothing}
+    aria-invalid=${invalid(node)}
     aria-describedby=${describedBy(node)}
-    ?readonly=${locked}
+    ?readonly=${isLocked(node, form)}
     .value=${live(node.text)}
     @input=${typing(node, form)}
     @blur=${() => form.leave(node)}
   />`;
-  return type === "datetime-local" ? html`<div class="form-pair">${control}${zones(node, form, locked)}</div>` : control;
+  return node.input === "datetime-local" ? html`<div class="form-pair">${control}${zones(node, form)}</div>` : control;
 }
 
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-function zones(node, form, locked) {
+/** @type {Field} */
+function zones(node, form) {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const known = new Map([["local", `Local time (${own})`], ["Z", "UTC"], ["", "No time zone"]]);
+  const known = new Map([
+    ["local", `Local time (${own})`],
+    ["Z", "UTC"],
+    ["", "No time zone"],
+  ]);
   if (!known.has(node.zone)) known.set(node.zone, `UTC${node.zone}`);
   return html`<select
     aria-label="Time zone of ${nameOf(node)}"
-    ?disabled=${locked}
+    ?disabled=${isLocked(node, form)}
     @change=${(/** @type {any} */ event) => form.edit(node, () => (node.zone = event.target.value))}
   >
-    ${[...known].map(([zone, label]) => html`<option value=${zone} .selected=${live(zone === node.zone)}>${label}</option>`)}
+    ${[...known].map(([zone, label]) => option(zone, label, zone === node.zone))}
   </select>`;
 }
 
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-const area = (node, form, locked) =>
+/** @type {Field} */
+const area = (node, form) =>
   html`<textarea
     id=${idOf(node)}
-    class=${node.kind === "json" ? "form-code" : nothing}
+    class=${node.kind}
     rows=${Math.min(12, Math.max(3, node.text.split("\n", 12).length))}
-    spellcheck=${node.kind === "json" ? "false" : nothing}
     placeholder=${placeholder(node)}
-    aria-invalid=${node.error ? "true" : nothing}
-    aria-describedby=${describedBy(node, node.kind === "json" ? "json" : "")}
-    ?readonly=${locked}
+    aria-invalid=${invalid(node)}
+    aria-describedby=${describedBy(node)}
+    ?readonly=${isLocked(node, form)}
     .value=${live(node.text)}
     @input=${typing(node, form)}
     @blur=${() => form.leave(node)}
   ></textarea>`;
 
-// Choices -----------------------------------------------------------------------------------------------------------------
+// Choices -------------------------------------------------------------------------------------------------------------
 
 /** What can be chosen, by index; -1 is none of them. @param {Node} node @returns {[number, string][]} */
-function choices({ options, nullable, required }) {
+function choices({ kind, options, schema, root, nullable, required }) {
+  const labels =
+    kind === "union" ? alternatives(schema)?.map((one) => titleOf(one, root)) : options.map(({ label }) => label);
   /** @type {[number, string][]} */
-  const all = options.map((one, index) => [index, one.label]);
-  return nullable ? [...all, [-1, "None"]] : required ? all : [...all, [-1, "Not given"]];
+  const all = labels?.map((label, index) => [index, label]) ?? [];
+  return nullable || !required ? [...all, [-1, nullable ? "None" : "Not given"]] : all;
 }
 
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-const check = (node, form, locked) =>
-  html`<div class="form-field">
-    <label class="form-option"
-      ><input
-        type="checkbox"
-        id=${idOf(node)}
-        aria-describedby=${describedBy(node)}
-        ?disabled=${locked}
-        .checked=${live(node.options[node.chosen]?.value === true)}
-        @change=${(/** @type {any} */ event) => form.edit(node, () => (node.chosen = event.target.checked ? 0 : 1))}
-      />${title(node)}</label
-    >${hint(node)}${error(node)}
+/**
+ * A box, or one of several buttons.
+ * @param {string} type
+ * @param {Node} node
+ * @param {Form} form
+ * @param {boolean} checked
+ * @param {(checked: boolean) => void} change
+ * @param {unknown} label
+ */
+const tick = (type, node, form, checked, change, label) =>
+  html`<label class="form-option"
+    ><input
+      type=${type}
+      name=${idOf(node)}
+      ?disabled=${isLocked(node, form)}
+      .checked=${live(checked)}
+      @change=${(/** @type {any} */ event) => form.edit(node, () => change(event.target.checked))}
+    />${label}</label
+  >`;
+
+/** @type {Field} */
+const check = (node, form) =>
+  html`<div class="form-field" id=${idOf(node)}>
+    ${tick("checkbox", node, form, node.chosen === 0, (checked) => (node.chosen = checked ? 0 : 1), title(node))}
+    ${hint(node)}${error(node)}
   </div>`;
 
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-const radios = (node, form, locked) =>
+/** @type {Field} */
+const radios = (node, form) =>
   html`<fieldset
     class="form-field"
     id=${idOf(node)}
     role="radiogroup"
-    aria-invalid=${node.error ? "true" : nothing}
+    aria-invalid=${invalid(node)}
     aria-describedby=${describedBy(node)}
   >
     <legend>${title(node)}</legend>
     ${hint(node)}
-    ${choices(node).map(
-      ([index, label]) =>
-        html`<label class="form-option"
-          ><input
-            type="radio"
-            name=${idOf(node)}
-            ?disabled=${locked}
-            .checked=${live(index === node.chosen && (index >= 0 || !node.required || node.nullable))}
-            @change=${() => form.edit(node, () => (node.chosen = index))}
-          />${label}</label
-        >`,
-    )}${error(node)}
+    ${choices(node).map(([index, label]) =>
+      tick("radio", node, form, index === node.chosen, () => (node.chosen = index), label),
+    )}
+    ${error(node)}
   </fieldset>`;
 
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-const options = (node, form, locked) => select(node, choices(node), locked, (index) => form.edit(node, () => (node.chosen = index)));
+/** @type {Field} */
+const many = (node, form) =>
+  html`<div class="form-field">
+    ${node.options.map(({ label }, index) =>
+      tick(
+        "checkbox",
+        node,
+        form,
+        node.picked.has(index),
+        (checked) => node.picked[checked ? "add" : "delete"](index),
+        label,
+      ),
+    )}
+  </div>`;
 
-/** @param {Node} node @param {[number, string][]} all @param {boolean} locked @param {(index: number) => void} act */
-const select = (node, all, locked, act) =>
-  html`<select
-    id=${node.kind === "union" ? `${idOf(node)}-kind` : idOf(node)}
-    aria-invalid=${node.error ? "true" : nothing}
+/** @type {Field} */
+function select(node, form) {
+  const all = choices(node);
+  return html`<select
+    id="${idOf(node)}${node.kind === "union" ? "-kind" : ""}"
+    aria-invalid=${invalid(node)}
     aria-describedby=${describedBy(node)}
-    ?disabled=${locked}
-    @change=${(/** @type {any} */ event) => act(Number(event.target.value))}
+    ?disabled=${isLocked(node, form)}
+    @change=${(/** @type {any} */ event) => form.choose(node, Number(event.target.value))}
   >
-    ${all.some(([index]) => index < 0) ? nothing : html`<option value="-1" .selected=${live(node.chosen < 0)}>Choose...</option>`}
-    ${all.map(([index, label]) => html`<option value=${index} .selected=${live(index === node.chosen)}>${label}</option>`)}
+    ${all.some(([index]) => index < 0) ? nothing : option(-1, "Choose...", node.chosen < 0)}
+    ${all.map(([index, label]) => option(index, label, index === node.chosen))}
   </select>`;
-
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-const many = (node, form, locked) =>
-  node.options.map(
-    ({ label }, index) =>
-      html`<label class="form-option"
-        ><input
-          type="checkbox"
-          ?disabled=${locked}
-          .checked=${live(node.picked.has(index))}
-          @change=${(/** @type {any} */ event) =>
-            form.edit(node, () => void (event.target.checked ? node.picked.add(index) : node.picked.delete(index)))}
-        />${label}</label
-      >`,
-  );
-
-// Parts -------------------------------------------------------------------------------------------------------------------
-
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-const parts = (node, form, locked) => node.children.map((one) => field(one, form, locked));
-
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-const entries = (node, form, locked) =>
-  html`${repeat(
-    node.children,
-    (one) => one.id,
-    (one) =>
-      html`<div class="form-entry">
-        ${field(one, form, locked)}${locked ? nothing : removeButton(one, () => form.takeOut(one))}
-      </div>`,
-  )}${locked ? nothing : addButton(`Add to ${nameOf(node)}`, () => form.add(node))}`;
-
-/** @param {Node} node @param {Form} form @param {boolean} locked */
-function union(node, form, locked) {
-  /** @type {[number, string][]} */
-  const all = (alternatives(node.schema) ?? []).map((one, index) => [index, titleOf(one, node.root)]);
-  if (node.nullable || !node.required) all.push([-1, node.nullable ? "None" : "Not given"]);
-  return html`<div class="form-field">
-      <label for="${idOf(node)}-kind">Kind of ${nameOf(node)}</label>${select(node, all, locked, (index) => form.choose(node, index))}
-    </div>
-    ${parts(node, form, locked)}`;
 }
+
+/** @param {string | number} value @param {string} label @param {boolean} selected */
+const option = (value, label, selected) => html`<option value=${value} .selected=${live(selected)}>${label}</option>`;

@@ -2,10 +2,12 @@
  * What is wrong with a value by itself, in plain words. Only rules on which this page and pydantic agree are here: the
  * server, which has the last word, checks the others.
  */
+/** @import { Rule, Schema } from "./types.js" */
 import { isObject } from "./schema.js";
 
 export const MISSING = "must be filled in";
 export const UNCHOSEN = "must be chosen";
+export const UNFINISHED = "must be complete";
 export const TWICE = "is there twice";
 export const NOT_JSON = 'must be JSON: "text" in double quotes, a number, true, false, null, [...] or {...}';
 
@@ -28,39 +30,44 @@ const TYPES = {
   null: [(value) => value === null, "null"],
 };
 
-/** @param {number} number @param {string} one @param {string} many */
-const count = (number, one, many) => `${number} ${number === 1 ? one : many}`;
-/** @param {number} number */
-const characters = (number) => count(number, "character", "characters");
-/** @param {number} number */
-const entries = (number) => count(number, "entry", "entries");
 /** @param {any} value */
 const size = (value) => (typeof value === "string" ? [...value].length : Object.keys(value).length);
+/** @type {Rule[0]} */
+const isSmaller = (value, limit) => size(value) < limit;
+/** @type {Rule[0]} */
+const isLarger = (value, limit) => size(value) > limit;
 
-/** By keyword: when it is broken, and what to say then. @type {Record<string, [(value: any, limit: any) => boolean, (limit: any) => string]>} */
+/** By keyword: when it is broken, and what to say then; # is the limit. @type {Record<string, Rule>} */
 const RULES = {
-  minLength: [(value, limit) => size(value) < limit, (limit) => `must have at least ${characters(limit)}`],
-  maxLength: [(value, limit) => size(value) > limit, (limit) => `must have at most ${characters(limit)}`],
-  pattern: [(value, limit) => !matches(value, limit), (limit) => `must match the pattern ${limit}`],
-  format: [(value, limit) => !(FORMATS[limit]?.[0].test(value) ?? true), (limit) => `must be ${FORMATS[limit]?.[1]}`],
-  minimum: [(value, limit) => value < limit, (limit) => `must be at least ${limit}`],
-  maximum: [(value, limit) => value > limit, (limit) => `must be at most ${limit}`],
-  exclusiveMinimum: [(value, limit) => value <= limit, (limit) => `must be more than ${limit}`],
-  exclusiveMaximum: [(value, limit) => value >= limit, (limit) => `must be less than ${limit}`],
-  multipleOf: [(value, limit) => !isMultiple(value, limit), (limit) => `must be a multiple of ${limit}`],
-  minItems: [(value, limit) => size(value) < limit, (limit) => `must have at least ${entries(limit)}`],
-  maxItems: [(value, limit) => size(value) > limit, (limit) => `must have at most ${entries(limit)}`],
-  uniqueItems: [(value, limit) => limit && hasTwins(value), () => "must not have the same entry twice"],
-  minProperties: [(value, limit) => size(value) < limit, (limit) => `must have at least ${entries(limit)}`],
-  maxProperties: [(value, limit) => size(value) > limit, (limit) => `must have at most ${entries(limit)}`],
+  enum: [(value, limit) => !limit.includes(value), "must be one of #"],
+  minLength: [isSmaller, "must have at least # characters"],
+  maxLength: [isLarger, "must have at most # characters"],
+  pattern: [(value, limit) => !matches(value, limit), "must match the pattern #"],
+  format: [(value, limit) => !(FORMATS[limit]?.[0].test(value) ?? true), "must be #"],
+  minimum: [(value, limit) => value < limit, "must be at least #"],
+  maximum: [(value, limit) => value > limit, "must be at most #"],
+  exclusiveMinimum: [(value, limit) => value <= limit, "must be more than #"],
+  exclusiveMaximum: [(value, limit) => value >= limit, "must be less than #"],
+  multipleOf: [(value, limit) => !isMultiple(value, limit), "must be a multiple of #"],
+  minItems: [isSmaller, "must have at least # entries"],
+  maxItems: [isLarger, "must have at most # entries"],
+  minProperties: [isSmaller, "must have at least # entries"],
+  maxProperties: [isLarger, "must have at most # entries"],
+  uniqueItems: [(value, limit) => limit && hasTwins(value), "must not have the same entry twice"],
 };
 
-/** The first complaint about a value, not about its parts, or "". @param {Record<string, any>} schema @param {any} value @returns {string} */
+/** The first complaint about a value, not about its parts, or "". @param {Schema} schema @param {any} value */
 export function complaint(schema, value) {
   const type = TYPES[schema.type];
   if (type && !type[0](value)) return `must be ${type[1]}`;
-  for (const [keyword, [isBroken, say]] of Object.entries(RULES)) {
-    if (keyword in schema && isBroken(value, schema[keyword])) return say(schema[keyword]);
+  for (const [keyword, [isBroken, words]] of Object.entries(RULES)) {
+    const limit = schema[keyword];
+    if (limit === undefined || !isBroken(value, limit)) continue;
+    const shown = keyword === "format" ? FORMATS[limit]?.[1] : [limit].flat().join(", ");
+    return words
+      .replace("#", () => shown ?? "")
+      .replace(" 1 characters", " 1 character")
+      .replace(" 1 entries", " 1 entry");
   }
   return "";
 }

@@ -1,22 +1,18 @@
-/**
- * What a JSON Schema asks for, as pydantic writes it: pure functions.
- *
- * @typedef {Record<string, any>} Schema
- * @typedef {"text" | "number" | "choice" | "check" | "const" | "many" | "object" | "list" | "tuple" | "dict" | "entry" | "union" | "json"} Kind
- */
+/** What a JSON Schema asks for, as pydantic writes it: pure functions. */
+/** @import { Kind, Option, Schema } from "./types.js" */
 
 /** @param {any} value @returns {value is Record<string, any>} */
 export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The schema with its references and `allOf` put in. @param {any} schema @param {Schema} root @returns {Schema} */
-export function resolve(schema, root) {
-  for (let hops = 0; hops < 50 && isObject(schema); hops++) {
+export function resolve(schema, root, hops = 16) {
+  for (; hops > 0 && isObject(schema); hops--) {
     if (schema.$ref !== undefined) {
       const { $ref, ...own } = schema;
       schema = { ...at(root, $ref), ...own };
     } else if (schema.allOf) {
       const { allOf, ...own } = schema;
-      schema = [...allOf.map((/** @type {any} */ one) => resolve(one, root)), own].reduce(merge);
+      schema = [...allOf.map((/** @type {any} */ one) => resolve(one, root, hops - 1)), own].reduce(merge);
     } else {
       return schema;
     }
@@ -93,14 +89,14 @@ export function fits(kind, value) {
   return kind !== "number" || !(typeof value === "object" || typeof value === "boolean") || "rawJSON" in Object(value);
 }
 
-/** @typedef {{label: string, value: any}} Option */
-
 /** What there is to choose from. @param {Schema} schema @param {Schema} root @returns {Option[]} */
 export function optionsOf(schema, root) {
   if (schema.type === "boolean" && !schema.enum) return [option(true), option(false)];
   if ("const" in schema) return [option(schema.const)];
   const constants = alternatives(schema)?.map((one) => resolve(one, root));
-  return constants?.map((one) => option(one.const, one.title)) ?? schema.enum.map((/** @type {any} */ one) => option(one));
+  return (
+    constants?.map((one) => option(one.const, one.title)) ?? schema.enum.map((/** @type {any} */ one) => option(one))
+  );
 }
 
 /** @param {any} value @param {string} [title] @returns {Option} */
@@ -128,14 +124,13 @@ const NAMES = /** @type {Record<string, string>} */ ({
 });
 
 /** What a branch of a union is called. @param {any} schema @param {Schema} root @returns {string} */
-export function titleOf(schema, root) {
-  const found = resolve(schema, root);
-  const title = visible(found.title);
-  if (title) return title;
-  if ("const" in found) return textOf(found.const);
-  if (found.type === "array" && found.items) return `List: ${titleOf(found.items, root)}`;
-  const format = found.format && humanise(found.format);
-  return format ?? (found.enum ? found.enum.map(textOf).join(", ") : (NAMES[found.type] ?? "Anything"));
+export function titleOf(schema, root, depth = 2) {
+  const { title, format, type, items, ...found } = resolve(schema, root);
+  const values = found.enum ?? ("const" in found ? [found.const] : undefined);
+  const parts =
+    values?.map(textOf) ?? (depth ? alternatives(found)?.map((one) => titleOf(one, root, depth - 1)) : undefined);
+  const list = items && depth ? `List: ${titleOf(items, root, depth - 1)}` : undefined;
+  return visible(title) ?? parts?.join(" / ") ?? list ?? (format ? humanise(format) : (NAMES[type] ?? "Anything"));
 }
 
 /** A text that can be seen, or undefined. @param {any} text @returns {string | undefined} */

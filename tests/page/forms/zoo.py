@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, Json, RootModel, SecretStr, TypeAdapter
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
-#: A button to press, or a field and what to fill in or choose; `Line 1 > Amount` is the field Amount in the group Line 1.
+#: A button to press, or a field and what goes into it; `Line 1 > Amount` is the field Amount in the group Line 1.
 Step = str | tuple[str, str | bool]
 BIG = 12345678901234567890123
 BERLIN = dt.timezone(dt.timedelta(hours=1))
@@ -120,6 +120,9 @@ class Dog(BaseModel):
 
 class Sheet(BaseModel):
     rows: list[list[int | Cat | Payment]]
+
+
+Nest = TypeAliasType("Nest", "int | list[Nest] | dict[str, Nest]")
 
 
 class Options(BaseModel):
@@ -420,6 +423,14 @@ ZOO: dict[str, Case] = {
                 "Must be filled in",
             )
         ],
+    ),
+    "union that contains itself": Case(
+        Nest,
+        [
+            *(("Kind of Answer", "List: Whole number / List / Details"), "Add to Answer"),
+            *(("Kind of Answer 1", "Whole number"), ("Answer 1 > Answer 1", "5")),
+        ],
+        [5],
     ),
     "defaults": Case(Options, [], Options()),
     "changed defaults": Case(

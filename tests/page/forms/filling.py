@@ -6,16 +6,17 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page
 
+from tests.page.forms.zoo import Step
 from tests.page.site import Site
-from tests.page.zoo import Step
 
 SCRIPT = """
 import "/web/form.js";
 const exact = (key, value, { source }) =>
   Number.isInteger(value) && !Number.isSafeInteger(value) ? JSON.rawJSON(source) : value;
 window.show = (properties) => {
+  const drafts = (window.drafts = []);
   const form = Object.assign(document.createElement("timbal-form"), JSON.parse(properties, exact));
-  form.addEventListener("change", (event) => (window.drafts ??= []).push(event.detail.value));
+  form.addEventListener("change", (event) => drafts.push(event.detail.value));
   document.querySelector("main").replaceChildren(form);
   return form.updateComplete.then(() => undefined);
 };
@@ -25,7 +26,8 @@ HTML = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>A form</title>
-<link rel="stylesheet" href="/page.css"><link rel="stylesheet" href="/web/form.css"><script type="module" src="/script.js"></script>
+<link rel="stylesheet" href="/page.css"><link rel="stylesheet" href="/web/form.css">
+<script type="module" src="/script.js"></script>
 </head>
 <body><h1>A form</h1><main></main></body>
 </html>
@@ -38,6 +40,7 @@ CSS = """
 }
 body { margin: 16px auto; padding: 0 16px; max-width: 640px; font: 16px/1.5 system-ui, sans-serif;
   background: var(--bg); color: var(--text) }
+main { padding: 16px; background: var(--surface) }
 """
 
 
@@ -49,6 +52,12 @@ def open_form(page: Page, pages: Site, schema: Any, **properties: Any) -> Locato
         page.wait_for_function("'show' in window")
     page.evaluate("(properties) => show(properties)", json.dumps({"schema": schema, **properties}))
     return page.get_by_role("main")
+
+
+def read(page: Page) -> dict[str, Any]:
+    """What the form gives: the value, or the errors, which it shows."""
+    told: dict[str, Any] = json.loads(page.evaluate("read()"))
+    return told
 
 
 def named(label: str) -> re.Pattern[str]:

@@ -2,53 +2,23 @@
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from pydantic import TypeAdapter
 
-from tests.page.conftest import DESKTOP_LIGHT
-from tests.page.forms import open_form, place, take
-from tests.page.guard import PageGuard
-from tests.page.site import Site, site
-from tests.page.zoo import ZOO, Case, schema_of
+from tests.page.forms.filling import open_form, place, read, take
+from tests.page.forms.zoo import ZOO, Case, schema_of
+from tests.page.site import Site
 
 pytestmark = pytest.mark.slow
 
 cases = pytest.mark.parametrize("case", ZOO.values(), ids=ZOO)
 
 
-@pytest.fixture(scope="module")
-def watched(browser: Browser) -> Iterator[tuple[Page, PageGuard]]:
-    """One page for all: opening one takes longer than filling in a form."""
-    guard = PageGuard()
-    with browser.new_context(**DESKTOP_LIGHT, timezone_id="Europe/Berlin") as context:
-        guard.watch(context)
-        yield context.new_page(), guard
-
-
-@pytest.fixture
-def page(watched: tuple[Page, PageGuard]) -> Iterator[Page]:
-    page, guard = watched
-    with guard.checking():
-        yield page
-
-
-@pytest.fixture(scope="module")
-def pages() -> Iterator[Site]:
-    with site() as one:
-        yield one
-
-
-def read(form: Locator) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(form.page.evaluate("read()"))
-    return result
-
-
 def validated(case: Case, form: Locator) -> Any:
-    told = read(form)
+    told = read(form.page)
     assert "errors" not in told, told
     return TypeAdapter(case.type).validate_json(json.dumps(told.get("value")))
 
@@ -78,7 +48,7 @@ def test_what_does_not_fit_is_said_beside_its_field_which_gets_the_focus(case: C
         form = open_form(page, pages, schema_of(case.type))
         for step in wrong.steps:
             take(form, step)
-        assert read(form)["errors"]
+        assert read(page)["errors"]
         field = place(form, wrong.field)
         expect(field).to_have_accessible_description(re.compile(re.escape(wrong.message)))
         alert = form.get_by_role("alert").filter(has_text=wrong.message)

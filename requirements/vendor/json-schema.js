@@ -1,1 +1,0 @@
-export { Validator } from "@cfworker/json-schema";

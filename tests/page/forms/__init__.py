@@ -1,0 +1,1 @@
+"""`<timbal-form>` by itself, for schemas of every kind."""
