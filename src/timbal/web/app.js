@@ -44,8 +44,9 @@ export class TimbalApp extends LitElement {
   connectedCallback() {
     super.connectedCallback();
     addEventListener("hashchange", () => {
+      const { view } = this._place;
       this._place = place();
-      this.updateComplete.then(() => this.querySelector("main")?.focus());
+      if (this._place.view !== view) this.updateComplete.then(() => this.querySelector("main")?.focus());
     });
     addEventListener("timbal-moved", () => (this._place = place()));
     document.addEventListener("keydown", (event) => this.#pressed(event));

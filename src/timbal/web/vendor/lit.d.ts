@@ -27,6 +27,7 @@ export class LitElement extends HTMLElement {
     attributeChangedCallback(name: string, old: string | null, value: string | null): void;
     requestUpdate(name?: PropertyKey, old?: unknown): void;
     performUpdate(): void;
+    protected getUpdateComplete(): Promise<boolean>;
     protected createRenderRoot(): HTMLElement | DocumentFragment;
     protected shouldUpdate(changed: PropertyValues): boolean;
     protected willUpdate(changed: PropertyValues): void;

@@ -1,0 +1,123 @@
+// What is known of an item besides its question: who asked and when, until when, and what became of it.
+
+import { served } from "./context.js";
+import { changes, data, rows, text } from "./data.js";
+import { html, nothing } from "./vendor/lit.js";
+
+/** @typedef {import("./client.js").PendingItem & {settled?: Outcome | null}} Item */
+/** @typedef {{state: string, value?: any, by?: {sub: string} | null, at?: number | null, channel?: string | null, next_run_id?: string | null}} Outcome */
+
+/** @type {Record<string, string>} */
+export const KINDS = { ask_user: "Question", ask_user_multi: "Choice", confirm: "Yes or no", approval: "Approval", suspend: "Question" };
+
+const HOUR = 3600, DAY = 24 * HOUR;
+
+/** @param {number} seconds */
+function span(seconds) {
+  if (seconds < HOUR) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 2 * DAY ? `${Math.round(seconds / HOUR)} h` : `${Math.round(seconds / DAY)} days`;
+}
+
+const { format: date } = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** @type {Set<TimbalTime>} */
+const ticking = new Set();
+setInterval(() => ticking.forEach((one) => one.tell()), 1000);
+
+/** A time as it is from now: one that was, or, with `until`, one that comes. */
+class TimbalTime extends HTMLElement {
+  at = 0;
+  until = false;
+
+  connectedCallback() {
+    ticking.add(this);
+    this.tell();
+  }
+
+  disconnectedCallback() {
+    ticking.delete(this);
+  }
+
+  tell() {
+    const seconds = (this.until ? this.at - Date.now() : Date.now() - this.at) / 1000;
+    const clock = `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+    const left = seconds <= 0 ? "time is over" : `${seconds < HOUR ? clock : span(seconds)} left`;
+    const told = this.until ? left : seconds < 60 ? "just now" : `${span(seconds)} ago`;
+    if (super.textContent === told) return;
+    super.textContent = told;
+    this.title = date(this.at);
+    this.classList.toggle("bad", this.until && seconds < 300);
+  }
+}
+
+customElements.define("timbal-time", TimbalTime);
+
+/** @param {number} at */
+export const since = (at) => html`<timbal-time .at=${at}></timbal-time>`;
+/** @param {number} at */
+export const until = (at) => html`<timbal-time .until=${true} .at=${at}></timbal-time>`;
+
+/** @param {Item} item */
+export const labelsOf = (item) => Object.entries(item.labels).map(([name, value]) => `${name}=${value}`);
+
+/** Who may answer, where not everybody may. @param {any} event @returns {string[] | null} */
+const audienceOf = (event) => event.audience ?? event.metadata?.approval?.audience ?? null;
+
+/** @param {any} event */
+const forWhom = (event) => audienceOf(event)?.map((one) => one.replace(/^role:/, "the role ").replace(/^user:/, "")).join(" or ");
+
+/** Why this person can't answer, or `null`. @param {any} event */
+export function refusalOf(event) {
+  const audience = audienceOf(event), { by } = served;
+  if (!audience || (by && [`user:${by.sub}`, ...by.roles.map((role) => `role:${role}`)].some((one) => audience.includes(one)))) return null;
+  const why = by ? `You are signed in as ${by.sub}: you can read it, but not answer.` : "This server does not ask who you are, so it can't be answered here.";
+  return html`This is for ${text(forWhom(event))}. ${why}`;
+}
+
+/** @type {Record<string, string>} */
+const WAYS = { http: "in the browser or by HTTP", resume: "from a program", terminal: "in a terminal", "command line": "on the command line" };
+
+/** @param {Outcome} outcome */
+const byWhom = ({ by, channel }) => html`${by ? html` by ${by.sub === served.by?.sub ? "you" : text(by.sub)}` : nothing}${channel ? ` ${WAYS[channel] ?? `by ${channel}`}` : nothing}`;
+
+/** @type {Record<string, string>} */
+const ENDS = {
+  expired: "The time for this is over, so it can't be answered any more.",
+  superseded: "Somebody sent a new message instead, so this needs no answer any more.",
+  cancelled: "The run was cancelled, so this needs no answer any more.",
+};
+
+/** What a person said, in words. @param {any} event @param {any} value */
+function said(event, value) {
+  if (event.type !== "APPROVAL") return typeof value === "boolean" ? (value ? "Yes" : "No") : data(value);
+  const { approved, reason, comment, scope, override_input: edit } = typeof value === "object" ? value : { approved: value };
+  const more = { Reason: reason && text(reason), Comment: comment && text(comment), "Also for": scope && "later calls in this conversation, too" };
+  return html`${approved ? (edit ? "Approved with changes" : "Approved") : "Denied"}${rows(Object.entries(more))}${edit ? changes(event.input, { ...event.input, ...edit }) : nothing}`;
+}
+
+/** What became of an item. @param {any} event @param {Outcome} outcome @param {string} lead */
+export function outcomeOf(event, outcome, lead) {
+  const answered = outcome.state === "answered";
+  return html`<div class="outcome ${answered ? "answered" : ""}" role="status">
+    <p>${answered ? html`${lead}${byWhom(outcome)}` : (ENDS[outcome.state] ?? "This was settled meanwhile.")}${outcome.at ? html` <span class="muted">· ${since(outcome.at)}</span>` : nothing}</p>
+    ${answered && "value" in outcome ? html`<div class="said">${said(event, outcome.value)}</div>` : nothing}
+  </div>`;
+}
+
+/** @param {Item} item @param {Outcome | null} outcome */
+export function recordOf(item, outcome) {
+  const { event } = item;
+  return html`<details class="record">
+    <summary>Record</summary>
+    ${rows([
+      ["Asked", html`${date(item.asked_at)} by ${text(event.runnable_path)}`],
+      ["Where", html`<a href="#/chat/${item.run_id}?item=${item.id}">See it in its run</a>`],
+      ["Tool call", event.tool_call_id && text(event.tool_call_id)],
+      ["Labels", labelsOf(item).length && data(labelsOf(item))],
+      ["Only for", forWhom(event)],
+      ["Time limit", item.expires_at && date(item.expires_at)],
+      ["Settled", outcome?.at && html`${date(outcome.at)}${byWhom(outcome)}`],
+      ["Then", outcome?.next_run_id && html`<a href="#/chat/${outcome.next_run_id}">The run that went on</a>`],
+    ])}
+  </details>`;
+}
