@@ -1,6 +1,5 @@
 """The page's files, the user's own beside them, and signing in to it."""
 
-import gzip
 import hashlib
 import re
 import subprocess
@@ -58,11 +57,6 @@ def test_each_file_of_the_page_is_served_once_and_not_again(client: httpx.Client
 )
 def test_nothing_else_is_served(client: httpx.Client, path: str) -> None:
     assert client.get(f"/web/{path}").status_code == 404
-
-
-def test_the_page_and_its_scripts_are_at_most_40_kb() -> None:
-    names = [path for path in WEB.rglob("*") if path.suffix in (".css", ".html", ".js", ".svg")]
-    assert sum(len(gzip.compress(path.read_bytes())) for path in names) <= 40 * 1024
 
 
 def test_the_vendored_modules_are_what_their_list_says() -> None:

@@ -75,6 +75,8 @@ def assistant(model: str) -> Agent[Any]:
         "assistant",
         model=TestModel(handler=reply, chunk_size=6) if model == SCRIPTED else model,
         system_prompt=SYSTEM_PROMPT,
+        description="Sets up a database for a shop. It asks which one, and before it drops the old one.",
+        examples=[REQUEST],
         tools=[Tool(set_up_database, pre_hook=_starts)],
         store=f"sqlite:///{STORE}",
     )

@@ -283,6 +283,8 @@ class TimbalApproval extends TimbalAskForm {
   }
 }
 
-for (const element of [TimbalAsk, TimbalConfirm, TimbalAskForm, TimbalAskJson, TimbalApproval]) {
-  customElements.define(element.name.replace(/\B[A-Z]/g, "-$&").toLowerCase(), element);
-}
+customElements.define("timbal-ask", TimbalAsk);
+customElements.define("timbal-confirm", TimbalConfirm);
+customElements.define("timbal-ask-form", TimbalAskForm);
+customElements.define("timbal-ask-json", TimbalAskJson);
+customElements.define("timbal-approval", TimbalApproval);

@@ -36,20 +36,11 @@ export class LitElement extends HTMLElement {
     protected render(): unknown;
 }
 
-export interface Ref<T = Element> {
-    readonly value?: T;
-}
-
 export const nothing: unique symbol;
-export const noChange: unique symbol;
 export function html(strings: TemplateStringsArray, ...values: unknown[]): TemplateResult;
-export function render(value: unknown, container: HTMLElement | DocumentFragment): unknown;
 export function repeat<T>(
     items: Iterable<T>,
     key: (item: T, index: number) => unknown,
     template: (item: T, index: number) => unknown,
 ): DirectiveResult;
 export function live(value: unknown): DirectiveResult;
-export function createRef<T extends Element = Element>(): Ref<T>;
-export function ref(target: Ref<any> | ((element: Element | undefined) => void)): DirectiveResult;
-export function classMap(classes: Record<string, boolean>): DirectiveResult;
