@@ -1,4 +1,4 @@
-"""What a wheel has otherwise than the checkout: the page's modules bundled, for browsers to load few and small files."""
+"""What a wheel has otherwise than the checkout: the page's modules bundled, few and small."""
 
 from __future__ import annotations
 

@@ -54,6 +54,6 @@ def test_the_page_of_the_wheel_asks_and_takes_an_answer(installed: Path, page: P
         page.get_by_role("radio", name="mysql").check()
         page.get_by_role("button", name="Send answer").click()
         page.get_by_role("button", name="No, don't").click()
-        expect(page.get_by_text("The old database is untouched.")).to_be_visible()
+        expect(page.get_by_role("log")).to_contain_text("Done. mysql://shop-db is up. The old database is untouched.")
         page.get_by_role("link", name="Inbox").click()
-        expect(page.get_by_text("Nothing waits")).to_be_visible()
+        expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
