@@ -30,6 +30,7 @@ test: setup tmux strace chromium  ## run all tests, with coverage; ARGS goes to 
 
 torture: setup  ## kill, race and simulate in full, on SQLite and PostgreSQL; ARGS="--points 10 --seeds 50" for less
 	$(BIN)/python -m tests.torture $(ARGS)
+	TIMBAL_TORTURE=40 $(BIN)/python -m pytest -q -n auto tests/server/test_openapi.py
 
 check: static test  ## all that CI checks
 

@@ -41,10 +41,11 @@ def test_replay_equals_live(client: httpx.Client) -> None:
 
 def test_a_stream_cut_after_every_event_is_read_on_from_another_process(pair: tuple[Server, Server]) -> None:
     with pair[0].client() as one, pair[1].client() as other:
-        whole = all_of(one, "/count/stream", {"to": 100})
+        whole = all_of(one, "/count/stream", {"to": 198})
         count = len(whole)
+        assert count > 200
         run_id = whole[0].data["run_id"]
-        assert events(whole)[-1]["output"] == "".join(f"{n} " for n in range(100))
+        assert events(whole)[-1]["output"] == "".join(f"{n} " for n in range(198))
         for cut in range(count):
             rest = all_of(other, f"/runs/{run_id}/events", headers={"Last-Event-ID": str(cut)})
             assert rest == whole[cut:]

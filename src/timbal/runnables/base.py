@@ -213,8 +213,10 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _are_labels(labels: Any) -> bool:
-    """Whether they are strs by name, of text that can be kept; raises `TypeError` where it can't."""
+    """Whether they are strs by name, of text that can be kept; raises `TypeError` or `ValueError` where it can't."""
     if not isinstance(labels, Mapping) or not all(isinstance(v, str) for v in labels.values()):
         return False
     json_value(dict(labels), "labels")
+    if any("\0" in text for pair in labels.items() for text in pair):
+        raise ValueError("labels can't hold NUL characters: not every store can keep them")
     return True

@@ -340,9 +340,7 @@ class _Routes:
             {"parameters": [*which, *paging]},
             roles,
         )
-        told = schemas.streams(
-            "`event: snapshot` until it is complete, then `opened` and `settled`", {"type": "object"}
-        )
+        told = schemas.streams("`event: snapshot` until it is complete, then `opened` and `settled`", schemas.NEWS)
         self._add(
             "GET",
             "/pending/stream",

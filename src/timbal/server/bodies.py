@@ -93,12 +93,16 @@ def label_errors(labels: Any) -> list[dict[str, str]]:
         return []
     if not isinstance(labels, dict):
         return [{"pointer": "/labels", "message": "this is an object of strings"}]
-    wrong = {
-        name: f"names that begin with {OWN_LABELS!r} are the server's" if name.startswith(OWN_LABELS) else "no string"
-        for name, value in labels.items()
-        if not isinstance(value, str) or name.startswith(OWN_LABELS)
-    }
+    wrong = {name: why for name, value in labels.items() if (why := _label_error(name, value)) is not None}
     return [{"pointer": f"/labels/{escape(name)}", "message": why} for name, why in wrong.items()]
+
+
+def _label_error(name: str, value: Any) -> str | None:
+    if not isinstance(value, str):
+        return "no string"
+    if name.startswith(OWN_LABELS):
+        return f"names that begin with {OWN_LABELS!r} are the server's"
+    return "labels can't hold NUL characters" if "\0" in name + value else None
 
 
 def input_errors(runnable: Runnable, given: Mapping[str, Any]) -> list[dict[str, str]]:

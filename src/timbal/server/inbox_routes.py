@@ -61,12 +61,13 @@ def _own(call: Call) -> dict[str, str]:
 
 async def live(call: Call) -> Response:
     """`GET /pending/stream`: a snapshot in parts, then what is opened and settled."""
-    return EventStream(_news(call), call.service.limits.slow_reader)
+    labels = {**call.labels(), **_own(call)}
+    return EventStream(_news(call, labels), call.service.limits.slow_reader)
 
 
-async def _news(call: Call) -> AsyncGenerator[bytes, None]:
+async def _news(call: Call, labels: dict[str, str]) -> AsyncGenerator[bytes, None]:
     service, query = call.service, call.request.query_params
-    runnable, kind, labels = query.get("runnable"), query.get("kind"), {**call.labels(), **_own(call)}
+    runnable, kind = query.get("runnable"), query.get("kind")
 
     def wanted(item: PendingItem | SettledItem) -> bool:
         return (

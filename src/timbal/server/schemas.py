@@ -44,6 +44,8 @@ def _ref(name: str) -> Schema:
 
 #: What a stream tells of a run: its events, and under names of their own how it ends.
 EVENT = {"anyOf": [_ref("Event"), _ref("StreamEnd"), _ref("Problem")]}
+#: What the inbox tells as it changes: `snapshot`, `opened` and `settled`.
+NEWS = {"anyOf": [_ref("Snapshot"), _ref("PendingItem"), _ref("SettledItem"), _ref("Problem")]}
 _EVENTS = (StartEvent, DeltaEvent, ApprovalEvent, InteractionEvent, OutputEvent)
 
 
@@ -132,6 +134,13 @@ def components() -> dict[str, Schema]:
     found["Run"] = _object(run)
     found["PendingItem"] = _object(item)
     found["Settled"] = _object(settled)
+    found["SettledItem"] = _object({**{name: item[name] for name in ("run_id", "kind", "runnable")}, **settled})
+    found["Snapshot"] = _object(
+        {
+            "items": {"type": "array", "items": _ref("PendingItem")},
+            "complete": {"type": "boolean", "description": "whether this was the last part of it"},
+        }
+    )
     found["TimelineEntry"] = _object(_timeline_entry())
     found["RunRecord"] = _object(
         {

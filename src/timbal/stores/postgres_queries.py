@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ports import Due
 from .listings import Found, RunInfo, Slice, Where, position
-from .postgres_session import Ask, Row, Session, Statement, Value
+from .postgres_session import Ask, Row, Session, Statement, Value, kept_text
 
 _INFO = Statement(
     "info",
@@ -194,7 +194,8 @@ class _Conditions:
 
     def add_where(self, table: str, at: str, where: Where) -> None:
         self.add(f"{table}.runnable = {{}}", where.runnable)
-        self.add(f"{table}.labels @> {{}}::jsonb", json.dumps(dict(where.labels)) if where.labels else None)
+        labels = {kept_text(name): kept_text(value) for name, value in where.labels.items()}
+        self.add(f"{table}.labels @> {{}}::jsonb", json.dumps(labels) if labels else None)
         self.add(f"{at} >= {{}}::bigint", where.since)
         self.add(f"{at} <= {{}}::bigint", where.until)
 

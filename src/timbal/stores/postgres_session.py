@@ -310,7 +310,12 @@ def _sent(value: Value) -> bytes | None:
         return value
     if isinstance(value, bool):
         return b"t" if value else b"f"
-    return str(value).encode()
+    return kept_text(str(value)).encode()
+
+
+def kept_text(text: str) -> str:
+    """As PostgreSQL can have it: without NULs, with which it would cut the text off. (Records have them escaped.)"""
+    return text.replace("\0", "\ufffd")
 
 
 def _rows(result: PGresult, columns: tuple[type, ...]) -> Iterator[Row]:

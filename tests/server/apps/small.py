@@ -4,4 +4,4 @@ from house import assistant, order, pay  # type: ignore[import-not-found]
 
 from timbal.server import create_app
 
-app = create_app([assistant, order, pay], default=order, store="sqlite:///small.db")
+app = create_app([assistant, order, pay], default=order)
