@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import APIResponse, BrowserContext, Page, Route, expect
 
 from tests.page.asking import APP, Asked, ask, run
 from tests.page.checks import check_accessibility, check_snapshot
@@ -192,6 +192,21 @@ def test_an_answer_is_sent_once_however_often_it_is_clicked(server: Server, page
     held[0].continue_()
     expect(card).to_contain_text("Your answer was taken")
     assert len(sent) == 1
+
+
+def test_the_news_of_ones_own_answer_may_come_before_the_reply(server: Server, page: Page) -> None:
+    item = ask(server, COLOUR, "ask_user")
+    card = item.open(page)
+    held: list[tuple[Route, APIResponse]] = []
+    page.route("**/pending/*/*", lambda route: held.append((route, route.fetch())))
+    card.get_by_label("Your answer").fill("green")
+    page.keyboard.press("Control+Enter")
+    expect(rows(page)).to_contain_text(["settled"])
+    expect(card.get_by_role("button", name="Sending")).to_be_visible()
+    route, response = held[0]
+    route.fulfill(response=response)
+    expect(card).to_contain_text("Your answer was taken")
+    expect(card).not_to_contain_text("Somebody else")
 
 
 def test_an_item_that_was_cancelled_says_so(server: Server, page: Page, page_guard: PageGuard) -> None:

@@ -96,7 +96,8 @@ class TimbalCard extends Part {
 
   /** It is settled: by what the server told, and else by its record. @param {any} news */
   async #settle(news) {
-    if (this.outcome) return;
+    // The news of one's own answer may be here before the server's reply, which says whose it was.
+    if (this.outcome || this.sending) return;
     if (news.state) {
       this.outcome = news;
       announce("This was settled by somebody else");
@@ -175,12 +176,14 @@ class TimbalCard extends Part {
       if (key === this.#key) {
         this.mine = receipt.state === "accepted";
         this.outcome = { ...receipt, state: "answered", next_run_id: answered.next_run_id };
+        this.sending = false;
       }
       this.dispatchEvent(new CustomEvent("answered", { bubbles: true, detail: { item, ...answered } }));
     } catch (error) {
-      if (key === this.#key) this.#refused(error, value);
+      if (key !== this.#key) return;
+      this.sending = false;
+      this.#refused(error, value);
     }
-    if (key === this.#key) this.sending = false;
   }
 
   /** @param {unknown} error @param {unknown} value */
