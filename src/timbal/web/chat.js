@@ -12,7 +12,6 @@ import { html, nothing, repeat } from "./vendor/lit.js";
 /** @typedef {import("./transcript.js").Turn} Turn */
 
 const EARLIER = 4, SOON = 2000, LATE = 30_000;
-const OPEN = ["running", "paused", "parked"];
 
 class TimbalChat extends Part {
   static properties = props("runnable", "runId", "focusItem", "_turns", "_schema", "_problem", "_lost", "_earlier", "_below", "_busy", "_note", "_name");
@@ -98,7 +97,10 @@ class TimbalChat extends Part {
   async #open(signal) {
     try {
       if (this.runId) await this.#load(this.runId, signal);
-      else if (this.#served) this._schema = await client.paramsSchema(this.#at);
+      else if (this.#served) {
+        const schema = await client.paramsSchema(this.#at);
+        if (!signal.aborted) this._schema = schema;
+      }
     } catch (error) {
       if (!signal.aborted) this._problem = messageOf(error);
     }
@@ -129,10 +131,10 @@ class TimbalChat extends Part {
         const next = record.runs.find((/** @type {any} */ one) => !read.has(one.run_id));
         if (next && record.told.includes(next.run_id) && (await this.#read(run, next.run_id, read, signal))) continue;
         for (const event of next ? eventsOf(record) : []) this.#tell(run, event);
-        if (next && next.status !== "cancelled") this._note = "Some of this ran elsewhere, so only its record is shown: no live text and no progress.";
+        if (next && next.status !== "cancelled") this._note = "Some of this ran elsewhere or long ago, so only its record is shown: no live text and no progress.";
         if (next && next.t1 !== null) read.add(next.run_id);
-        else if (!next && !OPEN.includes(record.runs.at(-1).status)) return this.#moveOn(record);
-        else await this.#news(run, record.pending.length > 0 ? LATE : SOON, signal);
+        else if (next || isOpen(record.runs.at(-1))) await this.#news(run, record.pending.length > 0 ? LATE : SOON, signal);
+        else return this.#moveOn(record);
       }
     } catch (error) {
       if (!signal.aborted) this._problem = messageOf(error);
@@ -414,6 +416,9 @@ class TimbalChat extends Part {
     this.querySelector("textarea")?.focus();
   }
 }
+
+/** Whether an execution may still go on, by its last run. @param {{status: string, reason: string | null}} run */
+const isOpen = ({ status, reason }) => ["running", "paused", "parked"].includes(status) || reason === "interrupted";
 
 /** @param {{type: string}} one */
 const isAgent = (one) => one.type === "Agent";

@@ -106,7 +106,7 @@ function atRest(call, state) {
 }
 
 /** @param {{code: string, reason: string | null}} status @returns {State} */
-export function stateOf({ code, reason }) {
+function stateOf({ code, reason }) {
   if (code === "success") return "done";
   if (code === "error") return "failed";
   if (reason === "input_required" || reason === "approval_required") return "waiting";

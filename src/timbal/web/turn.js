@@ -50,7 +50,7 @@ export function promptOf(input) {
 }
 
 /** A value, not folded itself. @param {any} value */
-export const whole = (value) => (isNested(value) && Object.keys(value).length ? fields(value) : data(value));
+const whole = (value) => (isNested(value) && Object.keys(value).length ? fields(value) : data(value));
 
 /** A call and what is within; it is rendered again only when something of it has changed. */
 class TimbalCall extends Part {
