@@ -348,6 +348,16 @@ def test_a_tool_has_its_form_and_what_the_server_refuses_stands_at_the_fields(
     expect(log(page).get_by_text("It failed: we do not have so many")).to_be_visible()
 
 
+def test_a_tool_that_needs_nothing_is_just_started(page: Page, shared: Office) -> None:
+    page.goto(f"{shared.url}/#/new/greet")
+    expect(page.get_by_text("It needs nothing from you to start.")).to_be_visible()
+    expect(page.get_by_role("main").get_by_role("textbox")).to_have_count(0)
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("button", name="Cancel this run")).to_be_visible()
+    answer(shared, run_of(page), "Ada")
+    expect(log(page).get_by_role("region", name="Result")).to_contain_text("Hello, Ada")
+
+
 def test_a_tool_tells_its_story(page: Page, shared: Office) -> None:
     page.goto(f"{shared.url}/#/new/tell")
     page.get_by_label("Words").fill("3")

@@ -257,7 +257,7 @@ class TimbalChat extends Part {
     } catch (error) {
       if (signal.aborted) return false;
       this._problem = messageOf(error);
-      if (error instanceof Problem) /** @type {any} */ (this.querySelector("timbal-form"))?.refuse(error.errors);
+      if (error instanceof Problem) this.find("timbal-form")?.refuse(error.errors);
       return false;
     } finally {
       this._busy = false;
@@ -277,7 +277,7 @@ class TimbalChat extends Part {
     event.preventDefault();
     const box = this.querySelector("textarea");
     if (box?.matches(".composer *")) return this.#send(box.value);
-    const { value, errors } = /** @type {any} */ (this.querySelector("timbal-form")).read();
+    const { value, errors } = this.find("timbal-form")?.read() ?? { value: {} };
     if (errors) return;
     this.#values = value;
     await this.#start(value);
@@ -369,8 +369,13 @@ class TimbalChat extends Part {
     return html`${runnables.length > 1 ? html`<nav class="choice" aria-label="What to run">${runnables.map(({ name }) => html`<a href="#/new/${name}" aria-current=${name === one.name ? "page" : nothing}>${name}</a>`)}</nav>` : nothing}
       <header class="welcome"><h1>${one.name}</h1>
         ${one.description ? html`<p>${text(one.description)}</p>` : nothing}
-        ${isAgent(one) ? this.#examples() : html`<p class="muted">Fill in what it needs and start it. When it has a question, it asks here.</p>`}
+        ${isAgent(one) ? this.#examples() : html`<p class="muted">${this.#needs ? "Fill in what it needs and start it." : "It needs nothing from you to start."} When it has a question, it asks here.</p>`}
       </header>`;
+  }
+
+  /** Whether it takes any input, as far as that is known. */
+  get #needs() {
+    return !this._schema || Object.keys(this._schema.properties ?? {}).length > 0;
   }
 
   #examples() {
@@ -393,7 +398,7 @@ class TimbalChat extends Part {
     }
     if (!this._schema) return nothing;
     return html`<form class="card start" novalidate @submit=${this.#submit}>
-      <timbal-form .schema=${this._schema} .value=${this.#values} .disabled=${this._busy}></timbal-form>
+      ${this.#needs ? html`<timbal-form .schema=${this._schema} .value=${this.#values} .disabled=${this._busy}></timbal-form>` : nothing}
       <div class="actions"><button class="primary" ?disabled=${this._busy}>Start</button></div>
     </form>`;
   }

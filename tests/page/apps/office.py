@@ -118,6 +118,11 @@ def ship(product: str, count: int, address: Address, speed: Literal["normal", "f
     return f"{count} {product} go to {address.city}{' as a gift' if gift else ''}"
 
 
+def greet() -> str:
+    """Greet whoever is there."""
+    return f"Hello, {ask_user('Who are you?')}"
+
+
 async def tell(words: int) -> AsyncIterator[Any]:
     """Tell a story."""
     for n in range(words):
@@ -142,4 +147,5 @@ assistant: Agent[Any] = Agent(
     examples=["Plan a database", "Everything at once", "Pay Ada", "Never shown"],
 )
 ship_it = Tool(ship, name="ship")
+greet_them = Tool(greet, name="greet")
 tell_it = Tool(tell, name="tell")
