@@ -11,13 +11,11 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.page.checks import check_accessibility, check_snapshot
 from tests.page.guard import PageGuard
-from tests.page.site import WEB
 from tests.server.servers import TIMBAL, Server
 
 pytestmark = pytest.mark.slow
 
 APP = Path(__file__).parent / "apps" / "office.py"
-with_cards = pytest.mark.skipif(not (WEB / "card.js").is_file(), reason="the card of a question is not there")
 
 
 class Office:
@@ -114,7 +112,6 @@ def test_a_name_that_is_not_served_is_told(page: Page, shared: Office) -> None:
 # -- a conversation ----------------------------------------------------------------------------------------------------
 
 
-@with_cards
 def test_the_story_by_mouse(any_page: Page, shared: Office) -> None:
     page = any_page
     page.goto(f"{shared.url}/#/new/assistant")
@@ -137,7 +134,6 @@ def test_the_story_by_mouse(any_page: Page, shared: Office) -> None:
     expect(page.get_by_role("button", name="Send answer")).to_have_count(0)
 
 
-@with_cards
 def test_the_story_by_keyboard(page: Page, shared: Office) -> None:
     page.goto(f"{shared.url}/#/new/assistant")
     box(page).focus()
@@ -161,7 +157,6 @@ def test_text_comes_as_it_is_said_and_finished_words_are_read_out(page: Page, sh
     expect(log(page)).to_have_attribute("aria-live", "off")
 
 
-@with_cards
 def test_several_questions_are_answered_one_after_the_other(page: Page, shared: Office) -> None:
     start(page, shared, "Everything at once")
     expect(log(page).get_by_role("radio", name="Europe")).to_be_visible()
