@@ -18,7 +18,7 @@ export UV_NO_PROGRESS := 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test tmux check static formatted lint types imports fmt lock vendor demo torture strace chromium
+.PHONY: help setup test tmux check static formatted lint types imports fmt lock vendor demo torture strace chromium screenshots
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
@@ -63,6 +63,9 @@ fmt: setup  ## format, and mend what the linter can mend
 lock: $(BIN)/uv  ## write requirements/dev.lock again; ARGS=--upgrade takes newer releases
 	$(BIN)/uv pip compile pyproject.toml requirements/dev.in --all-extras --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --custom-compile-command "make lock" --quiet $(ARGS) --output-file $(LOCK)
+
+screenshots: setup chromium  ## pictures of each state of the page, into screenshots/
+	$(BIN)/python -m tests.page.screenshots screenshots
 
 vendor:  ## bundle the page's vendored modules again, from requirements/vendor
 	rm -rf .venv/vendor && mkdir -p .venv/vendor && cp requirements/vendor/* .venv/vendor

@@ -20,6 +20,7 @@ PHONE_DARK: dict[str, Any] = {
     "is_mobile": True,
 }
 MILLISECONDS = 15_000
+CHROMIUM = "/usr/bin/chromium"
 OPTIONS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -39,7 +40,7 @@ def browser() -> Iterator[Browser]:
     """
     expect.set_options(timeout=MILLISECONDS)
     with sync_playwright() as playwright:
-        one = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=OPTIONS)
+        one = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield one
         one.close()
 

@@ -2,7 +2,7 @@
 
 import "./card.js";
 import { client, inbox, isTyping, may } from "./context.js";
-import { seen, text } from "./data.js";
+import { brief, seen, text } from "./data.js";
 import { keyOf } from "./inbox-state.js";
 import { questionOf } from "./kinds.js";
 import { Part, props } from "./part.js";
@@ -18,7 +18,7 @@ const whole = (item) => JSON.stringify([item.event.payload, item.event.prompt, i
 
 /** The question in a line. @param {Item} item */
 function lineOf({ event: { payload, prompt, runnable_name: name } }) {
-  const line = payload ? (questionOf(payload)[1] ?? JSON.stringify(payload)) : (prompt ?? `May ${name} run?`);
+  const line = payload ? (questionOf(payload)[1] ?? brief(payload)) : (prompt ?? `May ${name} run?`);
   return seen(line.slice(0, 200));
 }
 

@@ -75,7 +75,7 @@ export function refusalOf(event) {
 }
 
 /** @type {Record<string, string>} */
-const WAYS = { http: "in the browser or by HTTP", resume: "from a program", terminal: "in a terminal", "command line": "on the command line" };
+const WAYS = { http: "on the web", resume: "from a program", terminal: "in a terminal", "command line": "on the command line" };
 
 /** @param {Outcome} outcome */
 const byWhom = ({ by, channel }) => html`${by ? html` by ${by.sub === served.by?.sub ? "you" : text(by.sub)}` : nothing}${channel ? ` ${WAYS[channel] ?? `by ${channel}`}` : nothing}`;

@@ -1,7 +1,7 @@
 // One turn of a conversation as it is seen: what was said, what was called, and the questions where they were asked.
 
 import { inbox, may } from "./context.js";
-import { data, fields, isNested, seen, text } from "./data.js";
+import { brief, data, fields, isNested, seen, text } from "./data.js";
 import { parse } from "./markdown.js";
 import { Part, props } from "./part.js";
 import { took } from "./timeline.js";
@@ -87,7 +87,7 @@ class TimbalCall extends Part {
     const active = state === "running" || state === "waiting";
     const news = parts.findLast((part) => part.type === "text" || part.type === "custom");
     return html`<details class="call ${state}" ?open=${nested && active}>
-        <summary><span class="name">${text(name)}</span> <span class="brief">${asked ? "" : brief(input)}</span> <span class="state">${this.#state()}</span></summary>
+        <summary><span class="name">${text(name)}</span> <span class="brief">${asked ? "" : seen(brief(input))}</span> <span class="state">${this.#state()}</span></summary>
         <div class="inside">
           ${Object.keys(input ?? {}).length ? html`<h4>Given</h4>${fields(input)}` : nothing}
           ${this.#parts(false)}
@@ -150,13 +150,6 @@ function card(question, run) {
     items.set(question, settled ? { ...made, state: settled.state, settled } : (inbox.items.get(`${run}/${id}`) ?? made));
   }
   return html`<timbal-card .item=${items.get(question)}></timbal-card>`;
-}
-
-/** The arguments in a line. @param {any} input */
-function brief(input) {
-  const words = Object.entries(input ?? {}).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
-  const all = words.join(", ").slice(0, 121);
-  return seen(all.length > 120 ? `${all.slice(0, 119)}…` : all);
 }
 
 /** @param {Turn} turn */
