@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from .. import __version__
 from ..runnables.base import Runnable
@@ -86,6 +87,14 @@ class PlainRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
         return handler
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Without what FastAPI does for functions with dependencies: these have none, and answer all that is raised."""
+        if scope["method"] not in (self.methods or ()):
+            await super().handle(scope, receive, send)
+            return
+        response = await self.endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 class Router(APIRouter):

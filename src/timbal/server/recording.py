@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..stores.events import Batch, EventLog
@@ -11,6 +12,7 @@ from ..types.events import Event, OutputEvent
 
 if TYPE_CHECKING:
     from ..runtime.handle import Accepted, RunHandle
+    from ..runtime.stream import EventStream
 
 
 class Recording:
@@ -28,11 +30,15 @@ class Recording:
         self._seconds = seconds
         self._next = 1
         self.left = False
+        #: Whether the same start has come before: the run of this id is that one's, and its events too.
+        self.again = handle._given.run_id is not None and handle._run is None
+        if not self.follows:
+            log.begin(self.run_id)
 
     @property
     def follows(self) -> bool:
         """Whether it only waits for another run."""
-        return self.gives != self.run_id
+        return self.again or self.gives != self.run_id
 
     async def output(self) -> OutputEvent:
         """The root OUTPUT; waiting for it can be given up. Raises `StoreError` where the run could not be kept."""
@@ -52,9 +58,10 @@ class Recording:
             if not batch:
                 since = time.monotonic()
             batch.append(event)
-            if event.type == "DELTA" and not stream.closed and (left := since + self._seconds - time.monotonic()) > 0:
+            waits = event.type in ("DELTA", "START") and not stream.closed
+            if waits and (left := since + self._seconds - time.monotonic()) > 0:
                 if not stream:
-                    await asyncio.sleep(left)
+                    await (asyncio.sleep(left) if event.type == "DELTA" else _more(stream, left))
                 if stream:
                     continue
             elif stream and time.monotonic() < since + self._seconds:
@@ -70,7 +77,7 @@ class Recording:
         end = last if isinstance(last, OutputEvent) and last.parent_call_id is None else None
         if self.left and end is not None and end.status.reason == "interrupted":  # somebody goes on with it
             events, end = events[:-1], None
-        if not events or (self.follows and self._next == 1 and events[0].run_id != self.run_id):
+        if not events or self.again or (self.follows and self._next == 1 and events[0].run_id != self.run_id):
             return
         asks = any(event.type in ("INTERACTION", "APPROVAL") for event in events)
         batch = Batch(
@@ -78,6 +85,13 @@ class Recording:
         )
         await self._log.append(batch)
         self._next = batch.last + 1
+
+
+async def _more(stream: EventStream, seconds: float) -> None:
+    """Wait for the next event, for so long at most. What has broken a run off is told to those who take its events."""
+    with suppress(Exception):
+        async with asyncio.timeout(seconds):
+            await stream.until(stream.__len__)
 
 
 def as_json(event: Event) -> str:

@@ -222,13 +222,14 @@ class Service:
                 problem.errors = input_errors(handle._runnable, handle._arguments)
             raise problem
         recording = Recording(handle, self.log, accepted, self.limits.batch)
-        self._recordings[recording.run_id] = recording
-        recording.task.add_done_callback(lambda task: self._ended(recording, task))
+        place = new_id() if recording.again else recording.run_id
+        self._recordings[place] = recording
+        recording.task.add_done_callback(lambda task: self._ended(place, recording, task))
         log.info("run %s of %s has begun", recording.run_id, handle._runnable.name, extra={"run_id": recording.run_id})
         return recording
 
-    def _ended(self, recording: Recording, task: asyncio.Task[Any]) -> None:
-        self._recordings.pop(recording.run_id, None)
+    def _ended(self, place: str, recording: Recording, task: asyncio.Task[Any]) -> None:
+        self._recordings.pop(place, None)
         if task.cancelled() or task.exception() is not None or recording.left:
             self.log.forget(recording.run_id)
         self.inbox.look()

@@ -54,6 +54,10 @@ class EventLog(ABC):
         self._listeners: dict[str, set[asyncio.Event]] = {}
         self._at_hand: dict[str, Piece] = {}
 
+    def begin(self, run_id: str) -> None:
+        """A run is at work here that has told nothing yet."""
+        self._at_hand[run_id] = Piece([], 1, 0, False)
+
     async def append(self, batch: Batch) -> None:
         """Keep a batch, once, and wake who listens; the same batch again, or one to a closed log, changes nothing."""
         await self._append(batch)
