@@ -71,8 +71,8 @@ def _shape(tag: str, cls: type[Fact]) -> _Shape:
 
 _SHAPES = {cls: _shape(tag, cls) for tag, cls in _CLASSES.items()}
 
-#: How many characters an id is looked to share with the one before it: all; the millisecond and the counter of a uuid7;
-#: the time of day, more or less.
+#: How many characters an id may share with the one before it: all; of a uuid7, its millisecond and counter; its time to
+#: some milliseconds; to a minute.
 _SHARED = (32, 22, 11, 8)
 #: What is less is the time since another one, and not a time in itself: in milliseconds, it would be in 1973.
 _A_TIME = 100_000_000_000
