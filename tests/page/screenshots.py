@@ -120,7 +120,7 @@ def show_everything(page: Page, server: Server) -> None:
 
 def show_work(page: Page, server: Server) -> None:
     _say(page, server, "Wait for it")
-    page.get_by_text("page 3 of 3").first.wait_for()
+    page.get_by_text("page 3 of 3").last.wait_for()
 
 
 def show_long(page: Page, server: Server) -> None:
