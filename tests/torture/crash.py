@@ -15,7 +15,7 @@ from tests.torture.table import Counts, judge
 
 WAYS = ("resume", "worker")
 #: After so long a process is stuck, in seconds.
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 #: Loaded once, in the process that all others are forks of: what a process loads at first use takes a second.
 _LOADED = (

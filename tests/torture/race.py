@@ -18,7 +18,8 @@ from timbal.stores.base import BaseStore
 from timbal.types.approval import Cancel, Default
 
 PROCESSES, ANSWERERS = 5, 10
-PATIENCE = 120.0
+#: After so long an answerer is stuck, in seconds: on a busy machine 50 of them take two minutes.
+PATIENCE = 600.0
 
 
 class Race(NamedTuple):
