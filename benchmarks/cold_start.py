@@ -19,30 +19,39 @@ from tests.fake_api import fake_api  # noqa: E402
 CLOCK = "import time; start = time.perf_counter(), time.process_time()\n"
 TELL = "print(time.perf_counter() - start[0], time.process_time() - start[1])\n"
 
+HI = '[{"role": "user", "content": "hi"}]'
 RAW = {
-    "openai/gpt-5": CLOCK
-    + """
+    'Model("openai/gpt-5", api="chat")': f"""
 from openai import OpenAI
-for chunk in OpenAI().chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "hi"}], stream=True):
+for chunk in OpenAI().chat.completions.create(model="gpt-5", messages={HI}, stream=True):
     if chunk.choices[0].delta.content:
         break
-"""
-    + TELL,
-    "anthropic/claude-sonnet-4-5": CLOCK
-    + """
+""",
+    'Model("openai/gpt-5", api="responses")': f"""
+from openai import OpenAI
+for event in OpenAI().responses.create(model="gpt-5", input={HI}, stream=True):
+    if event.type == "response.output_text.delta":
+        break
+""",
+    'Model("anthropic/claude-sonnet-4-5")': f"""
 from anthropic import Anthropic
-asked = [{"role": "user", "content": "hi"}]
-with Anthropic().messages.stream(model="claude-sonnet-4-5", max_tokens=100, messages=asked) as stream:
+with Anthropic().messages.stream(model="claude-sonnet-4-5", max_tokens=100, messages={HI}) as stream:
     next(iter(stream.text_stream))
-"""
-    + TELL,
+""",
+    'Model("google/gemini-2.5-pro")': """
+from google import genai
+client = genai.Client()
+for chunk in client.models.generate_content_stream(model="gemini-2.5-pro", contents="hi"):
+    if chunk.text:
+        break
+""",
 }
 
 OURS = """
 import asyncio
-from timbal import Agent
+from timbal import Agent, Model
 async def first_token():
-    async for event in Agent("a", {name!r})("hi"):
+    async for event in Agent("a", {model})("hi"):
         if event.type == "DELTA":
             return
 async def main():
@@ -51,8 +60,8 @@ async def main():
 
 PRELOADED = """
 import threading
-from timbal.models import preload
-preload({name!r})
+from timbal import Model
+{model}.preload()
 [thread.join() for thread in threading.enumerate() if thread is not threading.main_thread()]
 """
 
@@ -68,12 +77,12 @@ def main(rounds: int) -> None:
     with fake_api() as api:
         api.say({"content": "hello"})
         environment = os.environ | api.environment
-        for name, raw in RAW.items():
-            ours = OURS.format(name=name) + "asyncio.run(main())\n" + TELL
+        for model, raw in RAW.items():
+            ours = OURS.format(model=model) + "asyncio.run(main())\n" + TELL
             cases = {
-                "raw SDK": raw,
+                "raw SDK": CLOCK + raw + TELL,
                 "ours": CLOCK + ours,
-                "ours, preloaded": PRELOADED.format(name=name) + CLOCK + ours,
+                "ours, preloaded": PRELOADED.format(model=model) + CLOCK + ours,
             }
             times: dict[str, list[tuple[float, float]]] = {case: [] for case in cases}
             for _ in range(rounds):
@@ -82,7 +91,7 @@ def main(rounds: int) -> None:
             medians = {case: [median(kind) for kind in zip(*found, strict=True)] for case, found in times.items()}
             for case, found in medians.items():
                 told = [f"{t:6.2f} s {t / floor:5.2f}" for t, floor in zip(found, medians["raw SDK"], strict=True)]
-                print(f"{name:30} {case:18} wall {told[0]}   processor {told[1]}", flush=True)
+                print(f"{model:38} {case:15} wall {told[0]}   processor {told[1]}", flush=True)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ print([name for name in {HEAVY!r} if name in sys.modules])
 def test_a_preload_loads_the_library_in_the_background() -> None:
     code = """
 import sys, threading
-from timbal.models import preload
-preload("openai/gpt-5")
+from timbal import Model
+Model("openai/gpt-5").preload()
 (loading,) = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
 loading.join()
 print("pydantic_ai.models.openai" in sys.modules, "anthropic" in sys.modules)

@@ -8,10 +8,12 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.testclient import TestClient
 
-from timbal import Tool, suspend
+from timbal import Agent, Tool, suspend
 from timbal.server import Limits, create_app, lifespan, router
 from timbal.stores import MemoryStore
+from timbal.testing import TestModel
 
 from .servers import Server, all_of, events, stream
 
@@ -144,3 +146,19 @@ def test_a_run_goes_on_when_its_reader_has_left(client: httpx.Client) -> None:
     with stream(client, "/count/stream", {"to": 50}) as told:
         run_id = next(told).data["run_id"]
     assert events(all_of(client, f"/runs/{run_id}/events"))[-1]["status"]["code"] == "success"
+
+
+class SlowToLoad(TestModel):
+    """A model whose library takes long to load."""
+
+    loads = 0
+
+    def preload(self) -> None:
+        self.loads += 1
+
+
+def test_a_server_loads_what_its_models_need_before_the_first_run() -> None:
+    model, inner = SlowToLoad(["hello"]), SlowToLoad(["hello"])
+    agent: Agent[Any] = Agent("assistant", model, tools=[Agent("inner", inner)])
+    with TestClient(create_app(agent, store="memory://"), base_url=BASE):
+        assert (model.loads, inner.loads) == (1, 1)

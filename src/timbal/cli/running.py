@@ -155,9 +155,7 @@ def _load(place: Target) -> Runnable:
     # What the user's file prints while it is imported is not what was asked for.
     with redirect_stdout(sys.stderr):
         runnable = load(place)
-    preload = getattr(getattr(runnable, "model", None), "preload", None)
-    if preload is not None:  # what its model needs is imported in the background, while stores open and people type
-        preload()
+    runnable.preload()  # while stores open and people type
     return runnable
 
 

@@ -60,6 +60,10 @@ class Model:
     def __repr__(self) -> str:
         return f"Model({self.name!r})" if self.base_url is None else f"Model({self.name!r}, base_url={self.base_url!r})"
 
+    def preload(self) -> None:
+        """Begin to load what the first run will need, in a background thread."""
+        preload(self.name)
+
     async def complete(self, request: ModelRequest, emit: Callable[[dict[str, Any]], None]) -> Reply:
         """Ask the provider, again where it failed in passing and nothing was told yet. Raises `ModelError`."""
         endpoint = endpoint_of(self.name, self.base_url, self._api_key, self.api, os.environ)

@@ -126,6 +126,13 @@ class Agent(Runnable, Generic[Out]):
         """Run to the end or the pause, for code that is not async."""
         return self._run_sync(self(prompt, **params))
 
+    def preload(self) -> None:
+        """Begin to load what its model needs, and the models of its agents, in the background."""
+        for agent in (self, *(tool for tool in self.tools if isinstance(tool, Agent))):
+            load = getattr(agent.model, "preload", None)  # a model of somebody's own need not have it
+            if load is not None:
+                load()
+
     @property
     def _input_names(self) -> Sequence[str]:
         return ("prompt", "messages")

@@ -85,6 +85,9 @@ class Runnable:
         """What a model reads of it."""
         return self._description or ""
 
+    def preload(self) -> None:
+        """Begin to load what the first run will need, in the background."""
+
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def _call(self, arguments: dict[str, Any]) -> RunHandle:

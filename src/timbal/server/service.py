@@ -81,6 +81,8 @@ class Service:
         self.store = self._open_store()
         self.log = open_log(self.store)
         self.inbox = Inbox(self.store, self.log)
+        for runnable in self.runnables.values():
+            runnable.preload()
         self._start_worker()
         self.beside(self._clean())
         self._hear_signals()
