@@ -4,7 +4,8 @@ import { announce, base, inbox, isTyping, may, runnables, served } from "./conte
 import "./chat.js";
 import "./inbox.js";
 import "./runs.js";
-import { html, LitElement, nothing } from "./vendor/lit.js";
+import { Part } from "./part.js";
+import { html, nothing } from "./vendor/lit.js";
 
 /** What the address says: `#/chat`, `#/chat/RUN`, `#/new/NAME`, `#/inbox`, `#/inbox/RUN/ID`, `#/runs`, `#/runs/RUN`. */
 function place() {
@@ -27,8 +28,8 @@ const KEYS = [
   ["?", "show or hide this"],
 ];
 
-export class TimbalApp extends LitElement {
-  static properties = { _place: { state: true }, _keys: { state: true } };
+export class TimbalApp extends Part {
+  static properties = ["_place", "_keys"];
 
   constructor() {
     super();
@@ -36,13 +37,9 @@ export class TimbalApp extends LitElement {
     this._keys = false;
   }
 
-  createRenderRoot() {
-    this.replaceChildren();
-    return this;
-  }
-
   connectedCallback() {
     super.connectedCallback();
+    this.replaceChildren();
     addEventListener("hashchange", () => {
       const { view } = this._place;
       this._place = place();

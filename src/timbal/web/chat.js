@@ -4,7 +4,7 @@ import { Problem, Unreachable } from "./client.js";
 import { announce, client, inbox, may, runnables } from "./context.js";
 import { text } from "./data.js";
 import "./form.js";
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { eventsOf, newTurn, told } from "./transcript.js";
 import { promptOf, turnOf } from "./turn.js";
 import { html, nothing, repeat } from "./vendor/lit.js";
@@ -14,7 +14,7 @@ import { html, nothing, repeat } from "./vendor/lit.js";
 const EARLIER = 4, SOON = 2000, LATE = 30_000;
 
 class TimbalChat extends Part {
-  static properties = props("runnable", "runId", "focusItem", "_turns", "_schema", "_problem", "_lost", "_earlier", "_below", "_busy", "_note", "_name");
+  static properties = ["runnable", "runId", "focusItem", "_turns", "_schema", "_problem", "_lost", "_earlier", "_below", "_busy", "_note", "_name"];
 
   /** @type {string | undefined} The run that the address says. */
   #shown;

@@ -1,6 +1,6 @@
 // Shows what others wrote: texts and JSON, as text, whatever is in it.
 
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { html, nothing } from "./vendor/lit.js";
 
 const LONG = 400, MANY = 50;
@@ -61,7 +61,7 @@ export const changes = (old, now) => rows(differences(old, now));
 const fold = (label, content, brief) => html`<timbal-fold .label=${label} .content=${content} .brief=${brief}></timbal-fold>`;
 
 class TimbalFold extends Part {
-  static properties = props("label", "content", "brief", "open");
+  static properties = ["label", "content", "brief", "open"];
 
   constructor() {
     super();

@@ -1,20 +1,15 @@
 /** `<timbal-form>`: a form for any JSON Schema that pydantic makes, which gives back a value. */
 /** @import { Node, Refusal } from "./form/types.js" */
-import { LitElement, html, nothing } from "./vendor/lit.js";
 import { add, check, choose, fill, find, grow, pointerOf, valueOf, walk } from "./form/draft.js";
 import { field, idOf } from "./form/fields.js";
 import { UNFINISHED } from "./form/messages.js";
 import { visible } from "./form/schema.js";
+import { Part } from "./part.js";
+import { html, nothing } from "./vendor/lit.js";
 
 /** Fires `change` with `detail.value`, the draft so far, on every edit. */
-export class TimbalForm extends LitElement {
-  static properties = {
-    schema: { attribute: false },
-    value: { attribute: false },
-    name: {},
-    disabled: { type: Boolean },
-    readonly: { type: Boolean },
-  };
+export class TimbalForm extends Part {
+  static properties = ["schema", "value", "name", "disabled", "readonly"];
 
   /** @type {Node | undefined} */
   #root;
@@ -33,10 +28,6 @@ export class TimbalForm extends LitElement {
     this.disabled = false;
     /** It is there to be read and copied. */
     this.readonly = false;
-  }
-
-  createRenderRoot() {
-    return this;
   }
 
   /**
@@ -121,7 +112,7 @@ export class TimbalForm extends LitElement {
   // Inside ------------------------------------------------------------------------------------------------------------
 
   #tree() {
-    if (this.isUpdatePending) this.performUpdate();
+    this.performUpdate();
     return /** @type {Node} */ (this.#root);
   }
 

@@ -5,7 +5,7 @@ import { client, inbox, isTyping, may } from "./context.js";
 import { seen, text } from "./data.js";
 import { keyOf } from "./inbox-state.js";
 import { questionOf } from "./kinds.js";
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { KINDS, labelsOf, since, until } from "./record.js";
 import { html, nothing, repeat } from "./vendor/lit.js";
 
@@ -23,7 +23,7 @@ function lineOf({ event: { payload, prompt, runnable_name: name } }) {
 }
 
 class TimbalInbox extends Part {
-  static properties = props("selected", "view", "picked", "problem", "next", "most");
+  static properties = ["selected", "view", "picked", "problem", "next", "most"];
 
   /** @type {string | undefined} Which one was asked of the server. */
   #sought;

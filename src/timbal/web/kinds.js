@@ -1,7 +1,7 @@
 // How the page asks: an element for each sort of question. They keep the same rules as yours.
 
 import { changes, data, fields, isNested, same, seen, text } from "./data.js";
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { html, nothing } from "./vendor/lit.js";
 
 const REDACTED = "[redacted]";
@@ -14,7 +14,7 @@ export function questionOf(payload) {
 }
 
 class Asking extends Part {
-  static properties = props("item", "draft", "disabled", "sending", "errors", "problem");
+  static properties = ["item", "draft", "disabled", "sending", "errors", "problem"];
 
   constructor() {
     super();
@@ -136,11 +136,9 @@ class TimbalAskForm extends Asking {
     return this.find("timbal-form");
   }
 
-  /** @returns {Promise<boolean>} Fails when the form does. */
-  async getUpdateComplete() {
-    const done = await super.getUpdateComplete();
-    await this.fields?.updateComplete;
-    return done;
+  /** Fails when the form does, too. */
+  get updateComplete() {
+    return super.updateComplete.then(() => this.fields?.updateComplete);
   }
 
   render() {

@@ -2,12 +2,12 @@
 
 import { client, inbox, may, runnables } from "./context.js";
 import { text } from "./data.js";
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { moment, stateTag, statuses, timeline, took } from "./timeline.js";
 import { html, nothing } from "./vendor/lit.js";
 
 class TimbalRuns extends Part {
-  static properties = props("runId", "_runs", "_next", "_record", "_problem", "_filter");
+  static properties = ["runId", "_runs", "_next", "_record", "_problem", "_filter"];
 
   constructor() {
     super();

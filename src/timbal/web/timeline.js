@@ -1,7 +1,7 @@
 // Times and states in words, and what happened in a run, in order.
 
 import { data, fields, text } from "./data.js";
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { html, nothing } from "./vendor/lit.js";
 
 /** @param {number} ms */
@@ -21,7 +21,7 @@ export function moment(at) {
 
 /** How long something lasts already. */
 class TimbalClock extends Part {
-  static properties = props("since");
+  static properties = ["since"];
   /** @type {any} */
   #timer;
 

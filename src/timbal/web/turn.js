@@ -3,7 +3,7 @@
 import { inbox, may } from "./context.js";
 import { data, fields, isNested, seen, text } from "./data.js";
 import { parse } from "./markdown.js";
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { took } from "./timeline.js";
 import { html, nothing } from "./vendor/lit.js";
 
@@ -54,7 +54,7 @@ const whole = (value) => (isNested(value) && Object.keys(value).length ? fields(
 
 /** A call and what is within; it is rendered again only when something of it has changed. */
 class TimbalCall extends Part {
-  static properties = props("call", "questions", "run");
+  static properties = ["call", "questions", "run"];
 
   constructor() {
     super();
