@@ -2,6 +2,7 @@
 
 import { announce, base, inbox, isTyping, may, runnables, served } from "./context.js";
 import "./chat.js";
+import { alert } from "./data.js";
 import "./inbox.js";
 import "./runs.js";
 import { Part } from "./part.js";
@@ -40,28 +41,22 @@ export class TimbalApp extends Part {
   connectedCallback() {
     super.connectedCallback();
     this.replaceChildren();
-    addEventListener("hashchange", () => {
+    this.listen(window, "hashchange", () => {
       const { view } = this._place;
       this._place = place();
-      if (this._place.view !== view) this.updateComplete.then(() => this.querySelector("main")?.focus());
+      if (this._place.view !== view) void this.focusOn("main");
     });
-    addEventListener("timbal-moved", () => (this._place = place()));
-    document.addEventListener("keydown", (event) => this.#pressed(event));
-    document.addEventListener("timbal-announce", (event) => this.#say(/** @type {CustomEvent} */ (event).detail));
-    for (const name of ["snapshot", "opened", "settled", "connection"]) inbox.addEventListener(name, () => this.requestUpdate());
-    inbox.addEventListener("opened", (event) => announce(`A new question from ${/** @type {CustomEvent} */ (event).detail.runnable}`));
+    this.listen(window, "timbal-moved", () => (this._place = place()));
+    this.listen(document, "keydown", (event) => this.#pressed(event));
+    this.listen(document, "timbal-announce", ({ detail }) => (this.find("#said").textContent = detail));
+    this.listen(inbox, "snapshot opened settled connection", () => this.requestUpdate());
+    this.listen(inbox, "opened", ({ detail }) => announce(`A new question from ${detail.runnable}`));
   }
 
   /** @param {KeyboardEvent} event */
   #pressed(event) {
     if (event.key === "?" && !isTyping(event)) this._keys = !this._keys;
     else if (event.key === "Escape" && this._keys) this._keys = false;
-  }
-
-  /** @param {string} text */
-  #say(text) {
-    const region = this.querySelector("#said");
-    if (region) region.textContent = text;
   }
 
   render() {
@@ -90,7 +85,7 @@ export class TimbalApp extends Part {
   /** @param {Event} event */
   #skip(event) {
     event.preventDefault();
-    this.querySelector("main")?.focus();
+    this.find("main").focus();
   }
 
   /** @param {string} view @param {string} text @param {string} sign @param {number} [count] */
@@ -109,9 +104,9 @@ export class TimbalApp extends Part {
   }
 
   #connection() {
-    if (inbox.problem) return html`<p class="notice" role="alert">The inbox is not shown: ${inbox.problem}. <a href="">Load the page again</a></p>`;
+    if (inbox.problem) return alert(html`The inbox is not shown: ${inbox.problem}. <a href="">Load the page again</a>`);
     if (inbox.connected) return nothing;
-    return html`<p class="notice" role="alert">Offline: the server can't be reached. What you type is kept; this page goes on by itself.</p>`;
+    return alert("Offline: the server can't be reached. What you type is kept; this page goes on by itself.");
   }
 
   #view() {

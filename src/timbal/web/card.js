@@ -7,8 +7,9 @@ import "./form.js";
 import { keyOf } from "./inbox-state.js";
 import "./kinds.js";
 import { Part } from "./part.js";
-import { KINDS, outcomeOf, recordOf, refusalOf, since, until } from "./record.js";
+import { KINDS, outcomeOf, recordOf, refusalOf } from "./record.js";
 import { renderers, renderersOf } from "./renderers.js";
+import { since, until } from "./time.js";
 import { html, nothing } from "./vendor/lit.js";
 
 /** What is not sent yet outlives a reload of this tab. @param {string} key @param {unknown} draft */

@@ -2,7 +2,7 @@
 
 import { Problem, Unreachable } from "./client.js";
 import { announce, client, inbox, may, runnables } from "./context.js";
-import { text } from "./data.js";
+import { alert, LOADING, text } from "./data.js";
 import "./form.js";
 import { Part } from "./part.js";
 import { eventsOf, newTurn, told } from "./transcript.js";
@@ -347,7 +347,7 @@ class TimbalChat extends Part {
         ${this._below ? html`<button class="small" @click=${this.#down}>New messages ↓</button>` : nothing}
         ${this._lost ? html`<p class="notice" role="status">The connection is lost. The run goes on, and this page catches up by itself.</p>` : nothing}
         ${this._note ? html`<p class="hint">${this._note}</p>` : nothing}
-        ${this._problem ? html`<p class="notice" role="alert">${text(this._problem)}</p>` : nothing}
+        ${this._problem ? alert(text(this._problem)) : nothing}
         ${this.#served && may("run") ? this.#composer(last) : nothing}
       </div>`;
   }
@@ -363,7 +363,7 @@ class TimbalChat extends Part {
   }
 
   #welcome() {
-    if (this.runId) return this._problem ? nothing : html`<p class="loading">Loading ...</p>`;
+    if (this.runId) return this._problem ? nothing : LOADING;
     const one = this.#served;
     if (!one) return html`<p class="empty">${this._name ? html`This server does not have “${text(this._name)}”. <a href="#/new">See what it has</a>` : "This server has nothing to run."}</p>`;
     return html`${runnables.length > 1 ? html`<nav class="choice" aria-label="What to run">${runnables.map(({ name }) => html`<a href="#/new/${name}" aria-current=${name === one.name ? "page" : nothing}>${name}</a>`)}</nav>` : nothing}

@@ -37,8 +37,20 @@ export function fields(value) {
   return all.length <= MANY ? list(all) : fold(`Show all ${all.length}`, () => list(all), list(all.slice(0, MANY)));
 }
 
+/** Something went wrong. @param {unknown} words */
+export const alert = (words) => html`<p class="notice" role="alert">${words}</p>`;
+
+export const LOADING = html`<p class="loading" role="status">Loading …</p>`;
+
 /** Names, and what is told of each; nothing is told of what is empty. @param {unknown[][]} all */
 export const rows = (all) => html`<dl class="data">${all.map(([name, told]) => (told ? html`<div><dt>${text(name)}</dt><dd>${told}</dd></div>` : nothing))}</dl>`;
+
+/** An object in a line. @param {any} value */
+export function brief(value) {
+  const words = Object.entries(value ?? {}).map(([name, one]) => `${name}: ${typeof one === "string" ? one : JSON.stringify(one)}`);
+  const all = words.join(", ").slice(0, 121);
+  return all.length > 120 ? `${all.slice(0, 119)}…` : all;
+}
 
 /** @param {unknown} value @returns {boolean} */
 export const isNested = (value) => typeof value === "object" && value !== null;

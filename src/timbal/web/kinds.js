@@ -2,16 +2,11 @@
 
 import { changes, data, fields, isNested, same, seen, text } from "./data.js";
 import { Part } from "./part.js";
+import { questionOf } from "./record.js";
 import { html, nothing } from "./vendor/lit.js";
 
 const REDACTED = "[redacted]";
 const FIELDS = "timbal-form :is(input, textarea, select)";
-
-/** The question itself, if it is a text. @param {any} payload @returns {[string?, string?]} Its name and its words. */
-export function questionOf(payload) {
-  const name = ["question", "action", "prompt", "message"].find((one) => typeof payload[one] === "string");
-  return name ? [name, payload[name]] : [];
-}
 
 class Asking extends Part {
   static properties = ["item", "draft", "disabled", "sending", "errors", "problem"];
@@ -78,6 +73,11 @@ class Asking extends Part {
     </form>`;
   }
 
+  /** @param {string} words @param {string} key @param {() => void} click @param {string} [style] */
+  button(words, key, click, style = "") {
+    return html`<button type="button" class=${style} data-key=${key} aria-disabled=${this.sending} @click=${click}>${words} <kbd aria-hidden="true">${key}</kbd></button>`;
+  }
+
   /** @param {string} label @param {string} value @param {(value: string) => void} typed @param {string} [style] */
   area(label, value, typed, style = "") {
     return html`<label>${label}<textarea class=${style} dir="auto" ?disabled=${this.disabled} .value=${value} @input=${(/** @type {any} */ event) => typed(event.target.value)}></textarea></label>`;
@@ -120,10 +120,8 @@ class TimbalAsk extends Asking {
 /** Yes or no. */
 class TimbalConfirm extends Asking {
   render() {
-    const button = (/** @type {boolean} */ value, /** @type {string} */ words, /** @type {string} */ key) => html`
-      <button class=${value ? "primary" : ""} data-key=${key} aria-disabled=${this.sending} @click=${() => this.answer(value)}>${words} <kbd aria-hidden="true">${key}</kbd></button>`;
     return html`<fieldset><legend class="question">${this.words("Yes or no?")}</legend>${this.rest()}${this.told()}
-      ${this.disabled ? nothing : html`<div class="actions">${button(true, "Yes, do it", "a")}${button(false, "No, don't", "r")}</div>`}</fieldset>`;
+      ${this.disabled ? nothing : html`<div class="actions">${this.button("Yes, do it", "a", () => this.answer(true), "primary")}${this.button("No, don't", "r", () => this.answer(false))}</div>`}</fieldset>`;
   }
 }
 
@@ -209,15 +207,13 @@ class TimbalApproval extends TimbalAskForm {
 
   /** @param {string} name */
   deciding(name) {
-    const button = (/** @type {string} */ words, /** @type {string} */ key, /** @type {() => void} */ click, style = "") => html`
-      <button type="button" class=${style} data-key=${key} @click=${click}>${words} <kbd aria-hidden="true">${key}</kbd></button>`;
     const always = html`<label class="option"><input type="checkbox" .checked=${!!this.state.always} @change=${(/** @type {any} */ event) => this.set({ always: event.target.checked })} />
       <span>When I approve: don't ask again for ${text(name)} in this conversation</span></label>`;
     return html`${this.item.event.metadata.approval?.grantable ? always : nothing}${this.told()}
       <div class="actions">
-        ${button(this.sending ? "Sending …" : "Approve", "a", () => this.approve({}), "primary")}
-        ${Object.keys(this.editable().value).length ? button("Change, then approve", "e", () => this.set({ mode: "edit" }, FIELDS)) : nothing}
-        ${button("Deny", "r", () => this.set({ mode: "deny" }, "textarea"), "danger")}
+        ${this.button(this.sending ? "Sending …" : "Approve", "a", () => this.approve({}), "primary")}
+        ${Object.keys(this.editable().value).length ? this.button("Change, then approve", "e", () => this.set({ mode: "edit" }, FIELDS)) : nothing}
+        ${this.button("Deny", "r", () => this.set({ mode: "deny" }, "textarea"), "danger")}
       </div>`;
   }
 

@@ -1,10 +1,11 @@
 // One turn of a conversation as it is seen: what was said, what was called, and the questions where they were asked.
 
 import { inbox, may } from "./context.js";
-import { data, fields, isNested, seen, text } from "./data.js";
+import { brief, data, fields, isNested, LOADING, seen, text } from "./data.js";
 import { parse } from "./markdown.js";
 import { Part } from "./part.js";
-import { took } from "./timeline.js";
+import { lineOf } from "./record.js";
+import { lasting, took } from "./time.js";
 import { html, nothing } from "./vendor/lit.js";
 
 /** @typedef {import("./transcript.js").Call} Call */
@@ -87,7 +88,7 @@ class TimbalCall extends Part {
     const active = state === "running" || state === "waiting";
     const news = parts.findLast((part) => part.type === "text" || part.type === "custom");
     return html`<details class="call ${state}" ?open=${nested && active}>
-        <summary><span class="name">${text(name)}</span> <span class="brief">${asked ? "" : brief(input)}</span> <span class="state">${this.#state()}</span></summary>
+        <summary><span class="name">${text(name)}</span> <span class="brief">${asked ? "" : seen(brief(input))}</span> <span class="state">${this.#state()}</span></summary>
         <div class="inside">
           ${Object.keys(input ?? {}).length ? html`<h4>Given</h4>${fields(input)}` : nothing}
           ${this.#parts(false)}
@@ -108,7 +109,7 @@ class TimbalCall extends Part {
     const asked = call.parts.filter((part) => part.type === "question").map((part) => questions.get(part.id));
     const open = asked.some((question) => question && !question.settled);
     switch (call.state) {
-      case "running": return html`running <timbal-clock .since=${call.since}></timbal-clock>`;
+      case "running": return html`running ${lasting(call.since)}`;
       case "waiting": return open ? "waits for an answer" : asked.length ? "answered" : "waits";
       case "done": return html`done <span class="muted">${took(call.took ?? 0)}</span>`;
       case "stopped": return "not finished";
@@ -144,7 +145,7 @@ const items = new WeakMap();
 function card(question, run) {
   if (!question?.event) return nothing;
   const { id, event, settled } = question;
-  if (!may("answer") && !settled) return html`<p class="notice">Waits for somebody who may answer: ${text(event.prompt ?? event.payload?.question ?? event.payload?.action ?? event.kind)}</p>`;
+  if (!may("answer") && !settled) return html`<p class="notice">Waits for somebody who may answer: ${text(lineOf(event))}</p>`;
   if (!items.has(question)) {
     const made = { id, run_id: run, kind: event.kind, runnable: event.runnable_name, labels: {}, asked_at: event.t0, expires_at: event.expires_at, event };
     items.set(question, settled ? { ...made, state: settled.state, settled } : (inbox.items.get(`${run}/${id}`) ?? made));
@@ -152,17 +153,10 @@ function card(question, run) {
   return html`<timbal-card .item=${items.get(question)}></timbal-card>`;
 }
 
-/** The arguments in a line. @param {any} input */
-function brief(input) {
-  const words = Object.entries(input ?? {}).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
-  const all = words.join(", ").slice(0, 121);
-  return seen(all.length > 120 ? `${all.slice(0, 119)}…` : all);
-}
-
 /** @param {Turn} turn */
 export function turnOf(turn) {
   const { root, status, questions, run } = turn;
-  if (!root) return html`<p class="loading">Loading ...</p>`;
+  if (!root) return LOADING;
   const agent = root.kind === "Agent";
   const result = root.state === "done" && !(agent && root.output?.role);
   return html`<article class="turn" aria-label="Turn">
@@ -170,7 +164,7 @@ export function turnOf(turn) {
     <div class="theirs"><h2 class="unseen">${root.name}</h2>
       ${partsOf(root.parts, { questions, run })}
       ${result && root.output !== null ? html`<section class="result" aria-label="Result"><h3>Result</h3>${whole(root.output)}</section>` : nothing}
-      ${root.state === "running" && !root.parts.length ? html`<p class="muted doing">Working <timbal-clock .since=${root.since}></timbal-clock></p>` : nothing}
+      ${root.state === "running" && !root.parts.length ? html`<p class="muted doing">Working ${lasting(root.since)}</p>` : nothing}
       ${status ? end(root, status) : nothing}
     </div>
   </article>`;
