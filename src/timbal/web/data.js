@@ -30,6 +30,9 @@ export function data(value) {
   return fold(`Show ${count} ${Array.isArray(value) ? "entries" : count > 1 ? "fields" : "field"}`, () => fields(value));
 }
 
+/** A value that is not folded itself. @param {any} value */
+export const whole = (value) => (isNested(value) && Object.keys(value).length ? fields(value) : data(value));
+
 /** The fields of an object, or the entries of a list. @param {any} value @returns {unknown} */
 export function fields(value) {
   const all = Object.entries(value);
@@ -40,7 +43,7 @@ export function fields(value) {
 /** Something went wrong. @param {unknown} words */
 export const alert = (words) => html`<p class="notice" role="alert">${words}</p>`;
 
-export const LOADING = html`<p class="loading" role="status">Loading …</p>`;
+export const LOADING = html`<p class="loading">Loading …</p>`;
 
 /** Names, and what is told of each; nothing is told of what is empty. @param {unknown[][]} all */
 export const rows = (all) => html`<dl class="data">${all.map(([name, told]) => (told ? html`<div><dt>${text(name)}</dt><dd>${told}</dd></div>` : nothing))}</dl>`;

@@ -1,6 +1,6 @@
 // How the page asks: an element for each sort of question. They keep the same rules as yours.
 
-import { changes, data, fields, isNested, same, seen, text } from "./data.js";
+import { changes, fields, same, seen, text, whole } from "./data.js";
 import { Part } from "./part.js";
 import { questionOf } from "./record.js";
 import { html, nothing } from "./vendor/lit.js";
@@ -127,7 +127,7 @@ class TimbalConfirm extends Asking {
 
 /** What a schema describes. */
 class TimbalAskForm extends Asking {
-  /** @type {{schema?: any, value: any} | undefined} What the form was given, which it changes itself from then on. */
+  /** @type {{schema: any, value: any} | undefined} What the form was given, which it changes itself from then on. */
   shown;
 
   get fields() {
@@ -140,21 +140,26 @@ class TimbalAskForm extends Asking {
   }
 
   render() {
-    this.shown ??= { value: this.draft };
-    const kept = (/** @type {CustomEvent} */ { detail }) => detail && this.keep(detail.value);
-    const content = html`<h2 class="question">${this.words("Please fill this in")}</h2>${this.rest()}
-      <timbal-form .schema=${this.schema} .value=${this.shown.value} .disabled=${this.disabled} @change=${kept}></timbal-form>`;
-    return this.form(content, () => this.submit(), "Send answer");
+    this.shown ??= { schema: this.schema, value: this.draft };
+    const content = html`<h2 class="question">${this.words("Please fill this in")}</h2>${this.rest()}${this.filling((value) => this.keep(value))}`;
+    return this.form(content, () => this.submit((value) => this.answer(value)), "Send answer");
+  }
+
+  /** @param {(value: any) => void} changed */
+  filling(changed) {
+    const { schema, value } = /** @type {{schema: any, value: any}} */ (this.shown);
+    return html`<timbal-form .schema=${schema} .value=${value} .disabled=${this.disabled} @change=${(/** @type {CustomEvent} */ { detail }) => changed(detail.value)}></timbal-form>`;
+  }
+
+  /** @param {(value: any) => void} take */
+  submit(take) {
+    const { value, errors } = this.fields.read();
+    if (!errors) take(value);
   }
 
   /** @param {Map<PropertyKey, unknown>} changed */
   updated(changed) {
     if (changed.has("errors") && this.errors.length) this.fields.refuse(this.errors);
-  }
-
-  submit() {
-    const { value, errors } = this.fields.read();
-    if (!errors) this.answer(value);
   }
 }
 
@@ -199,8 +204,8 @@ class TimbalApproval extends TimbalAskForm {
     return html`<h2 class="question">${prompt ? text(prompt) : html`May ${text(name)} run?`}</h2>
       ${description ? html`<p>${text(description)}</p>` : nothing}
       ${reopened ? html`<div class="notice">This was decided before, but what would run has changed since: ${fields(reopened)}</div>` : nothing}
-      ${mode === "edit" ? nothing : html`<h3>What will run: <code>${text(name)}</code></h3>${same(input, {}) ? data("") : fields(input)}`}
-      ${preview == null ? nothing : html`<h3>What would happen</h3>${isNested(preview) ? fields(preview) : data(preview)}`}
+      ${mode === "edit" ? nothing : html`<h3>What will run: <code>${text(name)}</code></h3>${whole(input)}`}
+      ${preview == null ? nothing : html`<h3>What would happen</h3>${whole(preview)}`}
       ${ui ? html`<h3>Details</h3>${fields(ui)}` : nothing}
       ${this.disabled ? nothing : mode === "edit" ? this.editing() : mode === "review" ? this.review() : mode === "deny" ? this.denying() : this.deciding(name)}`;
   }
@@ -233,16 +238,9 @@ class TimbalApproval extends TimbalAskForm {
   editing() {
     const { schema, value } = this.editable();
     this.shown ??= { schema, value: { ...value, ...this.state.edit } };
-    const kept = (/** @type {CustomEvent} */ { detail }) => detail && this.set({ edit: detail.value });
-    const content = html`<h3>Change what will run</h3>
-      <timbal-form .schema=${this.shown.schema} .value=${this.shown.value} @change=${kept}></timbal-form>
+    const content = html`<h3>Change what will run</h3>${this.filling((edit) => this.set({ edit }))}
       ${same(Object.keys(value), Object.keys(this.item.event.input)) ? nothing : html`<p class="hint">What is hidden can't be changed here, and stays as it is.</p>`}`;
-    return this.form(content, () => this.submit(), "Review changes", this.back);
-  }
-
-  submit() {
-    const { value, errors } = this.fields.read();
-    if (!errors) this.set({ mode: "review", edit: value }, ".primary");
+    return this.form(content, () => this.submit((edit) => this.set({ mode: "review", edit }, ".primary")), "Review changes", this.back);
   }
 
   review() {

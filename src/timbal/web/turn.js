@@ -1,7 +1,7 @@
 // One turn of a conversation as it is seen: what was said, what was called, and the questions where they were asked.
 
 import { inbox, may } from "./context.js";
-import { brief, data, fields, isNested, LOADING, seen, text } from "./data.js";
+import { brief, data, fields, isNested, LOADING, same, seen, text, whole } from "./data.js";
 import { parse } from "./markdown.js";
 import { Part } from "./part.js";
 import { lineOf } from "./record.js";
@@ -50,9 +50,6 @@ export function promptOf(input) {
   return content.map((/** @type {any} */ part) => part.text ?? (part.type === "file" ? `[${part.name ?? part.media_type}]` : "")).join("\n");
 }
 
-/** A value, not folded itself. @param {any} value */
-const whole = (value) => (isNested(value) && Object.keys(value).length ? fields(value) : data(value));
-
 /** A call and what is within; it is rendered again only when something of it has changed. */
 class TimbalCall extends Part {
   static properties = ["call", "questions", "run"];
@@ -90,7 +87,7 @@ class TimbalCall extends Part {
     return html`<details class="call ${state}" ?open=${nested && active}>
         <summary><span class="name">${text(name)}</span> <span class="brief">${asked ? "" : seen(brief(input))}</span> <span class="state">${this.#state()}</span></summary>
         <div class="inside">
-          ${Object.keys(input ?? {}).length ? html`<h4>Given</h4>${fields(input)}` : nothing}
+          ${same(input ?? {}, {}) ? nothing : html`<h4>Given</h4>${fields(input)}`}
           ${this.#parts(false)}
           ${call.error ? html`<h4>What went wrong</h4><p class="bad">${text(call.error)}</p>` : state === "done" && !nested ? html`<h4>Result</h4>${whole(call.output)}` : nothing}
         </div>
@@ -160,7 +157,7 @@ export function turnOf(turn) {
   const agent = root.kind === "Agent";
   const result = root.state === "done" && !(agent && root.output?.role);
   return html`<article class="turn" aria-label="Turn">
-    <div class="mine"><h2 class="unseen">You</h2>${agent ? html`<bdi class="text">${seen(promptOf(root.input))}</bdi>` : html`<p><b>${text(root.name)}</b></p>${Object.keys(root.input ?? {}).length ? fields(root.input) : nothing}`}</div>
+    <div class="mine"><h2 class="unseen">You</h2>${agent ? html`<bdi class="text">${seen(promptOf(root.input))}</bdi>` : html`<p><b>${text(root.name)}</b></p>${same(root.input ?? {}, {}) ? nothing : fields(root.input)}`}</div>
     <div class="theirs"><h2 class="unseen">${root.name}</h2>
       ${partsOf(root.parts, { questions, run })}
       ${result && root.output !== null ? html`<section class="result" aria-label="Result"><h3>Result</h3>${whole(root.output)}</section>` : nothing}
