@@ -127,7 +127,7 @@ export class TimbalApp extends Part {
   }
 
   #help() {
-    return html`<section class="keys" role="dialog" aria-label="Keys">
+    return html`<section class="card keys" role="dialog" aria-label="Keys">
       <h2>Keys</h2>
       <dl>${KEYS.map(([key, what]) => html`<div><dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${what}</dd></div>`)}</dl>
       <button @click=${() => (this._keys = false)}>Close</button>

@@ -128,7 +128,7 @@ class TimbalInbox extends Part {
   /** @param {Item} item */
   #row(item) {
     const key = keyOf(item), open = inbox.items.has(key);
-    return html`<li><a href="#/inbox/${key}" aria-current=${key === this.selected ? "true" : nothing}>
+    return html`<li><a class="card" href="#/inbox/${key}" aria-current=${key === this.selected ? "true" : nothing}>
       <bdi class="line">${seen(lineOf(item.event))}</bdi>
       <span class="about">${open ? nothing : html`<span class="tag">settled</span>`}<span>${KINDS[item.kind] ?? seen(item.kind)} · ${item.event.runnable_path} · ${since(item.asked_at)}</span>
         ${item.expires_at && open ? html`<span class="tag">${until(item.expires_at)}</span>` : nothing}${labelsOf(item).map((one) => html`<bdi class="tag">${seen(one)}</bdi>`)}</span>
