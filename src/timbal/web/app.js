@@ -2,7 +2,7 @@
 
 import { announce, base, inbox, isTyping, may, runnables, served } from "./context.js";
 import "./chat.js";
-import { alert } from "./data.js";
+import { warning } from "./data.js";
 import "./inbox.js";
 import "./runs.js";
 import { Part } from "./part.js";
@@ -104,9 +104,9 @@ export class TimbalApp extends Part {
   }
 
   #connection() {
-    if (inbox.problem) return alert(html`The inbox is not shown: ${inbox.problem}. <a href="">Load the page again</a>`);
+    if (inbox.problem) return warning(html`The inbox is not shown: ${inbox.problem}. <a href="">Load the page again</a>`);
     if (inbox.connected) return nothing;
-    return alert("Offline: the server can't be reached. What you type is kept; this page goes on by itself.");
+    return warning("Offline: the server can't be reached. What you type is kept; this page goes on by itself.");
   }
 
   #view() {

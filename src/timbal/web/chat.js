@@ -2,7 +2,7 @@
 
 import { Problem, Unreachable } from "./client.js";
 import { announce, client, inbox, may, runnables } from "./context.js";
-import { alert, LOADING, text } from "./data.js";
+import { LOADING, text, warning } from "./data.js";
 import "./form.js";
 import { Part } from "./part.js";
 import { eventsOf, newTurn, told } from "./transcript.js";
@@ -86,8 +86,7 @@ class TimbalChat extends Part {
   }
 
   updated() {
-    const transcript = this.querySelector(".transcript");
-    if (transcript) this.#grown.observe(transcript);
+    this.#grown.observe(this.find(".transcript"));
     if (this.focusItem) this.#focus();
   }
 
@@ -275,8 +274,6 @@ class TimbalChat extends Part {
   /** @param {Event} event */
   async #submit(event) {
     event.preventDefault();
-    const box = this.querySelector("textarea");
-    if (box?.matches(".composer *")) return this.#send(box.value);
     const { value, errors } = this.find("timbal-form")?.read() ?? { value: {} };
     if (errors) return;
     this.#values = value;
@@ -287,7 +284,7 @@ class TimbalChat extends Part {
   #pressed(event) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    void this.#send(/** @type {HTMLTextAreaElement} */ (event.target).value);
+    void this.#send(this.#draft);
   }
 
   async #stop() {
@@ -327,7 +324,7 @@ class TimbalChat extends Part {
   }
 
   #focus() {
-    const asked = /** @type {HTMLElement | null} */ (this.querySelector(`[data-item="${CSS.escape(this.focusItem ?? "")}"]`));
+    const asked = this.find(`[data-item="${CSS.escape(this.focusItem ?? "")}"]`);
     if (!asked) return;
     for (let fold = asked.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) fold.open = true;
     asked.scrollIntoView({ block: "center" });
@@ -347,7 +344,7 @@ class TimbalChat extends Part {
         ${this._below ? html`<button class="small" @click=${this.#down}>New messages ↓</button>` : nothing}
         ${this._lost ? html`<p class="notice" role="status">The connection is lost. The run goes on, and this page catches up by itself.</p>` : nothing}
         ${this._note ? html`<p class="hint">${this._note}</p>` : nothing}
-        ${this._problem ? alert(text(this._problem)) : nothing}
+        ${this._problem ? warning(text(this._problem)) : nothing}
         ${this.#served && may("run") ? this.#composer(last) : nothing}
       </div>`;
   }
@@ -406,7 +403,7 @@ class TimbalChat extends Part {
   /** @param {Turn | undefined} last @param {boolean} open @param {unknown} stop @param {unknown} again */
   #box(last, open, stop, again) {
     const edit = last?.root?.state === "cancelled" ? html`<button type="button" class="quiet" @click=${() => this.#refill(promptOf(last.root?.input))}>Edit and send again</button>` : nothing;
-    return html`<form class="composer" @submit=${this.#submit}>
+    return html`<form class="composer" @submit=${(/** @type {Event} */ event) => (event.preventDefault(), this.#send(this.#draft))}>
       <label class="unseen" for="message">Message to ${this._name}</label>
       <textarea id="message" rows="1" placeholder="Message ${this._name}" .value=${this.#draft} @input=${(/** @type {any} */ event) => (this.#draft = event.target.value)} @keydown=${this.#pressed}></textarea>
       <div class="buttons">${again}${edit}${stop}<button class="primary" ?disabled=${this._busy || this.#running}>Send</button></div>
@@ -418,7 +415,7 @@ class TimbalChat extends Part {
   #refill(prompt) {
     this.#draft = prompt;
     this.requestUpdate();
-    this.querySelector("textarea")?.focus();
+    this.find("textarea").focus();
   }
 }
 

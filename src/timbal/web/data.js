@@ -41,7 +41,7 @@ export function fields(value) {
 }
 
 /** Something went wrong. @param {unknown} words */
-export const alert = (words) => html`<p class="notice" role="alert">${words}</p>`;
+export const warning = (words) => html`<p class="notice" role="alert">${words}</p>`;
 
 export const LOADING = html`<p class="loading">Loading …</p>`;
 

@@ -123,8 +123,7 @@ export class TimbalForm extends Part {
 
   /** Whether a part of a date or time is missing: the browser tells no text of it. @param {Node} node */
   #isUnfinished(node) {
-    const element = /** @type {HTMLInputElement | null} */ (this.querySelector(`#${idOf(node)}`));
-    return element?.validity?.badInput ?? false;
+    return this.find(`#${idOf(node)}`)?.validity?.badInput ?? false;
   }
 
   #showErrors() {
@@ -136,9 +135,9 @@ export class TimbalForm extends Part {
   /** @param {Node} node @param {string} [part] */
   async #focus(node, part = "input, select, textarea, button:not(.form-remove)") {
     await this.updateComplete;
-    const element = this.querySelector(`#${idOf(node)}`);
+    const element = this.find(`#${idOf(node)}`);
     const target = element?.matches("input, select, textarea") ? element : (element?.querySelector(part) ?? element);
-    /** @type {HTMLElement | null} */ (target)?.focus();
+    target?.focus();
   }
 
   /**

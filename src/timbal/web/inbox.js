@@ -2,7 +2,7 @@
 
 import "./card.js";
 import { client, inbox, isTyping, may } from "./context.js";
-import { alert, LOADING, seen, text } from "./data.js";
+import { LOADING, seen, text, warning } from "./data.js";
 import { keyOf } from "./inbox-state.js";
 import { Part } from "./part.js";
 import { KINDS, labelsOf, lineOf } from "./record.js";
@@ -98,7 +98,7 @@ class TimbalInbox extends Part {
 
   #missing() {
     if (!this.selected) return html`<p class="empty">Pick one from the list, or press <kbd>j</kbd>.</p>`;
-    return this.problem ? alert(html`It can't be shown: ${text(this.problem)}`) : LOADING;
+    return this.problem ? warning(html`It can't be shown: ${text(this.problem)}`) : LOADING;
   }
 
   #filters() {

@@ -1,7 +1,7 @@
 // What has run and what runs: a list, and of each run what happened in it.
 
 import { client, inbox, may, runnables } from "./context.js";
-import { alert, LOADING, text } from "./data.js";
+import { LOADING, text, warning } from "./data.js";
 import { Part } from "./part.js";
 import { lineOf } from "./record.js";
 import { moment, took } from "./time.js";
@@ -65,7 +65,7 @@ class TimbalRuns extends Part {
   }
 
   render() {
-    const problem = this._problem ? alert(text(this._problem)) : nothing;
+    const problem = this._problem ? warning(text(this._problem)) : nothing;
     return [problem, this.runId ? this.#one() : this.#list()];
   }
 
@@ -115,7 +115,7 @@ class TimbalRuns extends Part {
     return html`<nav aria-label="Back"><a href="#/runs">All runs</a></nav>
       <header class="head"><h1>${text(record.runnable)}</h1>${stateTag(last.status)} ${labels(record)}</header>
       <p class="muted">Started ${moment(record.runs[0].t0)}${last.t1 && !open ? html`, took ${took(last.t1 - record.runs[0].t0)}` : nothing} · <code>${record.run_id}</code></p>
-      ${record.error ? alert(html`It failed: ${text(record.error.message)}`) : nothing}
+      ${record.error ? warning(html`It failed: ${text(record.error.message)}`) : nothing}
       <p class="actions"><a class="button" href="#/chat/${last.run_id}">Open the conversation</a>
         ${open && may("run") ? html`<button class="danger" @click=${() => this.#stop(last.run_id)}>Stop it for good</button>` : nothing}</p>
       ${record.pending.length ? html`<h2>Waits for</h2><ul>${record.pending.map((/** @type {any} */ item) => html`<li><a href="#/inbox/${item.run_id}/${item.id}">${text(lineOf(item.event))}</a></li>`)}</ul>` : nothing}
