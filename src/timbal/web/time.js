@@ -2,25 +2,31 @@
 
 import { html } from "./vendor/lit.js";
 
-const HOUR = 3600;
+const HOUR = 3600, DAY = 24 * HOUR;
 /** @type {[string, number][]} */
-const UNITS = [["d", 24 * HOUR], ["h", HOUR], ["min", 60], ["s", 1]];
+const UNITS = [["d", DAY], ["h", HOUR], ["min", 60], ["s", 1]];
 
-/** @param {number} seconds @param {number} most How many units. */
-function inUnits(seconds, most) {
+/** In its two largest units. @param {number} seconds */
+function exactly(seconds) {
   const words = [];
   for (const [unit, size] of UNITS) {
-    if (words.length === most || (!words.length && seconds < size)) continue;
+    if (words.length === 2 || (!words.length && seconds < size)) continue;
     words.push(`${Math.floor(seconds / size)} ${unit}`);
     seconds %= size;
   }
   return words.join(" ");
 }
 
+/** @param {number} seconds */
+function about(seconds) {
+  if (seconds < HOUR) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 2 * DAY ? `${Math.round(seconds / HOUR)} h` : `${Math.round(seconds / DAY)} days`;
+}
+
 /** @param {number} ms */
 export function took(ms) {
   if (ms < 950) return `${Math.max(Math.round(ms), 1)} ms`;
-  return ms < 9500 ? `${(ms / 1000).toFixed(1)} s` : inUnits(Math.round(ms / 1000), 2);
+  return ms < 9500 ? `${(ms / 1000).toFixed(1)} s` : exactly(Math.round(ms / 1000));
 }
 
 export const { format: date } = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -68,12 +74,12 @@ const telling = (words) => (at) => html`<timbal-time .words=${words} .at=${at}><
 /** @param {number} seconds */
 function left(seconds) {
   const clock = `${Math.floor(-seconds / 60)}:${String(Math.floor(-seconds % 60)).padStart(2, "0")}`;
-  return seconds >= 0 ? "time is over" : `${-seconds < HOUR ? clock : inUnits(-seconds, 2)} left`;
+  return seconds >= 0 ? "time is over" : `${-seconds < HOUR ? clock : about(-seconds)} left`;
 }
 
 /** How long ago it was. */
-export const since = telling((seconds) => (seconds < 60 ? "just now" : `${inUnits(seconds, 1)} ago`));
+export const since = telling((seconds) => (seconds < 60 ? "just now" : `${about(seconds)} ago`));
 /** How long it is until then. */
 export const until = telling(left);
 /** How long it lasts already. */
-export const lasting = telling((seconds) => (seconds < 1 ? "" : inUnits(seconds, 2)));
+export const lasting = telling((seconds) => (seconds < 1 ? "" : exactly(seconds)));
