@@ -1,6 +1,6 @@
 /** How the parts of a form look: one template for each kind of field. */
 /** @import { Field, Form, Node } from "./types.js" */
-import { html, live, nothing, repeat } from "../vendor/lit.js";
+import { html, nothing, repeat } from "../vendor/lit.js";
 import { isTag, nameOf, optionalPart } from "./draft.js";
 import { alternatives, textOf, titleOf } from "./schema.js";
 
@@ -158,7 +158,7 @@ function input(node, form) {
     aria-invalid=${invalid(node)}
     aria-describedby=${describedBy(node)}
     ?readonly=${isLocked(node, form)}
-    .value=${live(node.text)}
+    .value=${node.text}
     @input=${typing(node, form)}
     @blur=${() => form.leave(node)}
   />`;
@@ -193,7 +193,7 @@ const area = (node, form) =>
     aria-invalid=${invalid(node)}
     aria-describedby=${describedBy(node)}
     ?readonly=${isLocked(node, form)}
-    .value=${live(node.text)}
+    .value=${node.text}
     @input=${typing(node, form)}
     @blur=${() => form.leave(node)}
   ></textarea>`;
@@ -224,7 +224,7 @@ const tick = (type, node, form, checked, change, label) =>
       type=${type}
       name=${idOf(node)}
       ?disabled=${isLocked(node, form)}
-      .checked=${live(checked)}
+      .checked=${checked}
       @change=${(/** @type {any} */ event) => form.edit(node, () => change(event.target.checked))}
     />${label}</label
   >`;
@@ -284,4 +284,4 @@ function select(node, form) {
 }
 
 /** @param {string | number} value @param {string} label @param {boolean} selected */
-const option = (value, label, selected) => html`<option value=${value} .selected=${live(selected)}>${label}</option>`;
+const option = (value, label, selected) => html`<option value=${value} .selected=${selected}>${label}</option>`;

@@ -14,4 +14,3 @@ export function repeat<T>(
     key: (item: T, index: number) => unknown,
     template: (item: T, index: number) => unknown,
 ): DirectiveResult;
-export function live(value: unknown): DirectiveResult;
