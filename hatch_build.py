@@ -10,10 +10,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ESBUILD = ".venv/node/node_modules/.bin/esbuild"
-#: What a page loads by itself, or a module of the user's own imports; their common parts go into chunks beside them.
-ENTRIES = ("app.js", "inbox-worker.js", "renderers.js", "styles.css")
-#: Loaded by its address, by any page: it stays one file.
-ALONE = ("client.js",)
+#: What a page loads.
+ENTRIES = ("app.js", "inbox-worker.js", "styles.css")
+#: What a module of the user's own imports, by its address: it stays one file, that the entries import, too.
+ALONE = ("client.js", "renderers.js")
 
 
 class BundlePage(BuildHookInterface[Any]):
@@ -25,7 +25,7 @@ class BundlePage(BuildHookInterface[Any]):
             return
         built = Path(mkdtemp(prefix="timbal-page-"))
         options = ["--minify", "--target=es2022", "--log-level=warning"]
-        bundle = ["--bundle", "--format=esm", "--splitting", *(f"--external:./{name}" for name in ALONE)]
+        bundle = ["--bundle", "--format=esm", *(f"--external:./{name}" for name in ALONE)]
         entries = [str(web / name) for name in ENTRIES]
         subprocess.run([esbuild, *entries, *options, *bundle, f"--outdir={built}"], check=True)
         alone = [str(web / name) for name in ALONE]

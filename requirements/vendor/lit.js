@@ -1,3 +1,2 @@
-export { LitElement, html, nothing } from "lit";
+export { html, nothing, render } from "lit/html.js";
 export { repeat } from "lit/directives/repeat.js";
-export { live } from "lit/directives/live.js";

@@ -14,7 +14,6 @@ from tests.server.servers import TIMBAL, Server
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-KB = 1024
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def test_the_page_and_its_scripts_are_at_most_40_kb_together(installed: Path) ->
         if path.suffix in (".css", ".html", ".js", ".svg") and path.name != "signin.html"
     }
     assert sizes.keys() >= {"app.js", "client.js", "index.html", "styles.css"}
-    assert sum(sizes.values()) <= 40 * KB, sizes
+    assert sum(sizes.values()) <= 40_000, sizes
 
 
 def test_the_licences_of_vendored_modules_are_in_the_wheel(installed: Path) -> None:

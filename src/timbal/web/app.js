@@ -2,9 +2,11 @@
 
 import { announce, base, inbox, isTyping, may, runnables, served } from "./context.js";
 import "./chat.js";
+import { warning } from "./data.js";
 import "./inbox.js";
 import "./runs.js";
-import { html, LitElement, nothing } from "./vendor/lit.js";
+import { Part } from "./part.js";
+import { html, nothing } from "./vendor/lit.js";
 
 /** What the address says: `#/chat`, `#/chat/RUN`, `#/new/NAME`, `#/inbox`, `#/inbox/RUN/ID`, `#/runs`, `#/runs/RUN`. */
 function place() {
@@ -27,8 +29,8 @@ const KEYS = [
   ["?", "show or hide this"],
 ];
 
-export class TimbalApp extends LitElement {
-  static properties = { _place: { state: true }, _keys: { state: true } };
+export class TimbalApp extends Part {
+  static properties = ["_place", "_keys"];
 
   constructor() {
     super();
@@ -36,35 +38,25 @@ export class TimbalApp extends LitElement {
     this._keys = false;
   }
 
-  createRenderRoot() {
-    this.replaceChildren();
-    return this;
-  }
-
   connectedCallback() {
     super.connectedCallback();
-    addEventListener("hashchange", () => {
+    this.replaceChildren();
+    this.listen(window, "hashchange", () => {
       const { view } = this._place;
       this._place = place();
-      if (this._place.view !== view) this.updateComplete.then(() => this.querySelector("main")?.focus());
+      if (this._place.view !== view) void this.focusOn("main");
     });
-    addEventListener("timbal-moved", () => (this._place = place()));
-    document.addEventListener("keydown", (event) => this.#pressed(event));
-    document.addEventListener("timbal-announce", (event) => this.#say(/** @type {CustomEvent} */ (event).detail));
-    for (const name of ["snapshot", "opened", "settled", "connection"]) inbox.addEventListener(name, () => this.requestUpdate());
-    inbox.addEventListener("opened", (event) => announce(`A new question from ${/** @type {CustomEvent} */ (event).detail.runnable}`));
+    this.listen(window, "timbal-moved", () => (this._place = place()));
+    this.listen(document, "keydown", (event) => this.#pressed(event));
+    this.listen(document, "timbal-announce", ({ detail }) => (this.find("#said").textContent = detail));
+    this.listen(inbox, "snapshot opened settled connection", () => this.requestUpdate());
+    this.listen(inbox, "opened", ({ detail }) => announce(`A new question from ${detail.runnable}`));
   }
 
   /** @param {KeyboardEvent} event */
   #pressed(event) {
     if (event.key === "?" && !isTyping(event)) this._keys = !this._keys;
     else if (event.key === "Escape" && this._keys) this._keys = false;
-  }
-
-  /** @param {string} text */
-  #say(text) {
-    const region = this.querySelector("#said");
-    if (region) region.textContent = text;
   }
 
   render() {
@@ -93,7 +85,7 @@ export class TimbalApp extends LitElement {
   /** @param {Event} event */
   #skip(event) {
     event.preventDefault();
-    this.querySelector("main")?.focus();
+    this.find("main").focus();
   }
 
   /** @param {string} view @param {string} text @param {string} sign @param {number} [count] */
@@ -112,9 +104,9 @@ export class TimbalApp extends LitElement {
   }
 
   #connection() {
-    if (inbox.problem) return html`<p class="notice" role="alert">The inbox is not shown: ${inbox.problem}. <a href="">Load the page again</a></p>`;
+    if (inbox.problem) return warning(html`The inbox is not shown: ${inbox.problem}. <a href="">Load the page again</a>`);
     if (inbox.connected) return nothing;
-    return html`<p class="notice" role="alert">Offline: the server can't be reached. What you type is kept; this page goes on by itself.</p>`;
+    return warning("Offline: the server can't be reached. What you type is kept; this page goes on by itself.");
   }
 
   #view() {
@@ -135,7 +127,7 @@ export class TimbalApp extends LitElement {
   }
 
   #help() {
-    return html`<section class="keys" role="dialog" aria-label="Keys">
+    return html`<section class="card keys" role="dialog" aria-label="Keys">
       <h2>Keys</h2>
       <dl>${KEYS.map(([key, what]) => html`<div><dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${what}</dd></div>`)}</dl>
       <button @click=${() => (this._keys = false)}>Close</button>

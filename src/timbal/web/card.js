@@ -6,9 +6,10 @@ import { text } from "./data.js";
 import "./form.js";
 import { keyOf } from "./inbox-state.js";
 import "./kinds.js";
-import { Part, props } from "./part.js";
-import { KINDS, outcomeOf, recordOf, refusalOf, since, until } from "./record.js";
+import { Part } from "./part.js";
+import { KINDS, outcomeOf, recordOf, refusalOf } from "./record.js";
 import { renderers, renderersOf } from "./renderers.js";
+import { since, until } from "./time.js";
 import { html, nothing } from "./vendor/lit.js";
 
 /** What is not sent yet outlives a reload of this tab. @param {string} key @param {unknown} draft */
@@ -43,7 +44,7 @@ function failureOf(work) {
 
 /** `item`: as in `GET /pending`, or `GET /pending/RUN/ID`. Fires `answered` with `{item, receipts, next_run_id}` when its answer was taken. */
 class TimbalCard extends Part {
-  static properties = props("item", "outcome", "mine", "sending", "errors", "problem", "failure");
+  static properties = ["item", "outcome", "mine", "sending", "errors", "problem", "failure"];
 
   #key = "";
   /** @type {any} The element that shows the question. */

@@ -2,9 +2,9 @@
 
 import { Problem, Unreachable } from "./client.js";
 import { announce, client, inbox, may, runnables } from "./context.js";
-import { text } from "./data.js";
+import { LOADING, text, warning } from "./data.js";
 import "./form.js";
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { eventsOf, newTurn, told } from "./transcript.js";
 import { promptOf, turnOf } from "./turn.js";
 import { html, nothing, repeat } from "./vendor/lit.js";
@@ -14,7 +14,7 @@ import { html, nothing, repeat } from "./vendor/lit.js";
 const EARLIER = 4, SOON = 2000, LATE = 30_000;
 
 class TimbalChat extends Part {
-  static properties = props("runnable", "runId", "focusItem", "_turns", "_schema", "_problem", "_lost", "_earlier", "_below", "_busy", "_note", "_name");
+  static properties = ["runnable", "runId", "focusItem", "_turns", "_schema", "_problem", "_lost", "_earlier", "_below", "_busy", "_note", "_name"];
 
   /** @type {string | undefined} The run that the address says. */
   #shown;
@@ -86,8 +86,7 @@ class TimbalChat extends Part {
   }
 
   updated() {
-    const transcript = this.querySelector(".transcript");
-    if (transcript) this.#grown.observe(transcript);
+    this.#grown.observe(this.find(".transcript"));
     if (this.focusItem) this.#focus();
   }
 
@@ -275,8 +274,6 @@ class TimbalChat extends Part {
   /** @param {Event} event */
   async #submit(event) {
     event.preventDefault();
-    const box = this.querySelector("textarea");
-    if (box?.matches(".composer *")) return this.#send(box.value);
     const { value, errors } = this.find("timbal-form")?.read() ?? { value: {} };
     if (errors) return;
     this.#values = value;
@@ -287,7 +284,7 @@ class TimbalChat extends Part {
   #pressed(event) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    void this.#send(/** @type {HTMLTextAreaElement} */ (event.target).value);
+    void this.#send(this.#draft);
   }
 
   async #stop() {
@@ -327,7 +324,7 @@ class TimbalChat extends Part {
   }
 
   #focus() {
-    const asked = /** @type {HTMLElement | null} */ (this.querySelector(`[data-item="${CSS.escape(this.focusItem ?? "")}"]`));
+    const asked = this.find(`[data-item="${CSS.escape(this.focusItem ?? "")}"]`);
     if (!asked) return;
     for (let fold = asked.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) fold.open = true;
     asked.scrollIntoView({ block: "center" });
@@ -347,7 +344,7 @@ class TimbalChat extends Part {
         ${this._below ? html`<button class="small" @click=${this.#down}>New messages ↓</button>` : nothing}
         ${this._lost ? html`<p class="notice" role="status">The connection is lost. The run goes on, and this page catches up by itself.</p>` : nothing}
         ${this._note ? html`<p class="hint">${this._note}</p>` : nothing}
-        ${this._problem ? html`<p class="notice" role="alert">${text(this._problem)}</p>` : nothing}
+        ${this._problem ? warning(text(this._problem)) : nothing}
         ${this.#served && may("run") ? this.#composer(last) : nothing}
       </div>`;
   }
@@ -363,7 +360,7 @@ class TimbalChat extends Part {
   }
 
   #welcome() {
-    if (this.runId) return this._problem ? nothing : html`<p class="loading">Loading ...</p>`;
+    if (this.runId) return this._problem ? nothing : LOADING;
     const one = this.#served;
     if (!one) return html`<p class="empty">${this._name ? html`This server does not have “${text(this._name)}”. <a href="#/new">See what it has</a>` : "This server has nothing to run."}</p>`;
     return html`${runnables.length > 1 ? html`<nav class="choice" aria-label="What to run">${runnables.map(({ name }) => html`<a href="#/new/${name}" aria-current=${name === one.name ? "page" : nothing}>${name}</a>`)}</nav>` : nothing}
@@ -406,7 +403,7 @@ class TimbalChat extends Part {
   /** @param {Turn | undefined} last @param {boolean} open @param {unknown} stop @param {unknown} again */
   #box(last, open, stop, again) {
     const edit = last?.root?.state === "cancelled" ? html`<button type="button" class="quiet" @click=${() => this.#refill(promptOf(last.root?.input))}>Edit and send again</button>` : nothing;
-    return html`<form class="composer" @submit=${this.#submit}>
+    return html`<form class="composer" @submit=${(/** @type {Event} */ event) => (event.preventDefault(), this.#send(this.#draft))}>
       <label class="unseen" for="message">Message to ${this._name}</label>
       <textarea id="message" rows="1" placeholder="Message ${this._name}" .value=${this.#draft} @input=${(/** @type {any} */ event) => (this.#draft = event.target.value)} @keydown=${this.#pressed}></textarea>
       <div class="buttons">${again}${edit}${stop}<button class="primary" ?disabled=${this._busy || this.#running}>Send</button></div>
@@ -418,7 +415,7 @@ class TimbalChat extends Part {
   #refill(prompt) {
     this.#draft = prompt;
     this.requestUpdate();
-    this.querySelector("textarea")?.focus();
+    this.find("textarea").focus();
   }
 }
 

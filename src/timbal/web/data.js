@@ -1,6 +1,6 @@
 // Shows what others wrote: texts and JSON, as text, whatever is in it.
 
-import { Part, props } from "./part.js";
+import { Part } from "./part.js";
 import { html, nothing } from "./vendor/lit.js";
 
 const LONG = 400, MANY = 50;
@@ -30,12 +30,20 @@ export function data(value) {
   return fold(`Show ${count} ${Array.isArray(value) ? "entries" : count > 1 ? "fields" : "field"}`, () => fields(value));
 }
 
+/** A value that is not folded itself. @param {any} value */
+export const whole = (value) => (isNested(value) && Object.keys(value).length ? fields(value) : data(value));
+
 /** The fields of an object, or the entries of a list. @param {any} value @returns {unknown} */
 export function fields(value) {
   const all = Object.entries(value);
   const list = (/** @type {typeof all} */ some) => rows(some.map(([name, one]) => [Array.isArray(value) ? Number(name) + 1 : name, data(one)]));
   return all.length <= MANY ? list(all) : fold(`Show all ${all.length}`, () => list(all), list(all.slice(0, MANY)));
 }
+
+/** Something went wrong. @param {unknown} words */
+export const warning = (words) => html`<p class="notice" role="alert">${words}</p>`;
+
+export const LOADING = html`<p class="loading">Loading …</p>`;
 
 /** Names, and what is told of each; nothing is told of what is empty. @param {unknown[][]} all */
 export const rows = (all) => html`<dl class="data">${all.map(([name, told]) => (told ? html`<div><dt>${text(name)}</dt><dd>${told}</dd></div>` : nothing))}</dl>`;
@@ -68,7 +76,7 @@ export const changes = (old, now) => rows(differences(old, now));
 const fold = (label, content, brief) => html`<timbal-fold .label=${label} .content=${content} .brief=${brief}></timbal-fold>`;
 
 class TimbalFold extends Part {
-  static properties = props("label", "content", "brief", "open");
+  static properties = ["label", "content", "brief", "open"];
 
   constructor() {
     super();

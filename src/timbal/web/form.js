@@ -1,20 +1,15 @@
 /** `<timbal-form>`: a form for any JSON Schema that pydantic makes, which gives back a value. */
 /** @import { Node, Refusal } from "./form/types.js" */
-import { LitElement, html, nothing } from "./vendor/lit.js";
 import { add, check, choose, fill, find, grow, pointerOf, valueOf, walk } from "./form/draft.js";
 import { field, idOf } from "./form/fields.js";
 import { UNFINISHED } from "./form/messages.js";
 import { visible } from "./form/schema.js";
+import { Part } from "./part.js";
+import { html, nothing } from "./vendor/lit.js";
 
 /** Fires `change` with `detail.value`, the draft so far, on every edit. */
-export class TimbalForm extends LitElement {
-  static properties = {
-    schema: { attribute: false },
-    value: { attribute: false },
-    name: {},
-    disabled: { type: Boolean },
-    readonly: { type: Boolean },
-  };
+export class TimbalForm extends Part {
+  static properties = ["schema", "value", "name", "disabled", "readonly"];
 
   /** @type {Node | undefined} */
   #root;
@@ -33,10 +28,6 @@ export class TimbalForm extends LitElement {
     this.disabled = false;
     /** It is there to be read and copied. */
     this.readonly = false;
-  }
-
-  createRenderRoot() {
-    return this;
   }
 
   /**
@@ -121,7 +112,7 @@ export class TimbalForm extends LitElement {
   // Inside ------------------------------------------------------------------------------------------------------------
 
   #tree() {
-    if (this.isUpdatePending) this.performUpdate();
+    this.performUpdate();
     return /** @type {Node} */ (this.#root);
   }
 
@@ -132,8 +123,7 @@ export class TimbalForm extends LitElement {
 
   /** Whether a part of a date or time is missing: the browser tells no text of it. @param {Node} node */
   #isUnfinished(node) {
-    const element = /** @type {HTMLInputElement | null} */ (this.querySelector(`#${idOf(node)}`));
-    return element?.validity?.badInput ?? false;
+    return this.find(`#${idOf(node)}`)?.validity?.badInput ?? false;
   }
 
   #showErrors() {
@@ -145,9 +135,9 @@ export class TimbalForm extends LitElement {
   /** @param {Node} node @param {string} [part] */
   async #focus(node, part = "input, select, textarea, button:not(.form-remove)") {
     await this.updateComplete;
-    const element = this.querySelector(`#${idOf(node)}`);
+    const element = this.find(`#${idOf(node)}`);
     const target = element?.matches("input, select, textarea") ? element : (element?.querySelector(part) ?? element);
-    /** @type {HTMLElement | null} */ (target)?.focus();
+    target?.focus();
   }
 
   /**

@@ -24,42 +24,34 @@ export class Inbox extends EventTarget {
   /** @param {import("./client.js").Client} client */
   constructor(client) {
     super();
+    /** @type {import("./client.js").InboxListener} */
     const listener = {
-      snapshot: (/** @type {PendingItem[]} */ items) => this.#snapshot(items),
-      opened: (/** @type {PendingItem} */ item) => this.#opened(item),
-      settled: (/** @type {Settled} */ news) => this.#settled(news),
-      connection: (/** @type {boolean} */ connected) => this.#connection(connected),
-      refused: (/** @type {unknown} */ problem) => ((this.problem = problem), this.#tell("connection")),
+      snapshot: (items) => {
+        this.items = new Map(items.map((item) => [keyOf(item), item]));
+        this.ready = true;
+        this.#tell("snapshot");
+      },
+      opened: (item) => {
+        this.items.set(keyOf(item), item);
+        this.settled.delete(keyOf(item));
+        this.#tell("opened", item);
+      },
+      settled: (news) => {
+        this.items.delete(keyOf(news));
+        this.settled.set(keyOf(news), news);
+        this.#tell("settled", news);
+      },
+      connection: (connected) => {
+        if (connected) this.problem = null;
+        this.connected = connected;
+        this.#tell("connection");
+      },
+      refused: (problem) => {
+        this.problem = problem;
+        this.#tell("connection");
+      },
     };
     if (!listenShared(listener)) client.watch(listener);
-  }
-
-  /** @param {PendingItem[]} items */
-  #snapshot(items) {
-    this.items = new Map(items.map((item) => [keyOf(item), item]));
-    this.ready = true;
-    this.#tell("snapshot");
-  }
-
-  /** @param {PendingItem} item */
-  #opened(item) {
-    this.items.set(keyOf(item), item);
-    this.settled.delete(keyOf(item));
-    this.#tell("opened", item);
-  }
-
-  /** @param {Settled} news */
-  #settled(news) {
-    this.items.delete(keyOf(news));
-    this.settled.set(keyOf(news), news);
-    this.#tell("settled", news);
-  }
-
-  /** @param {boolean} connected */
-  #connection(connected) {
-    if (connected) this.problem = null;
-    this.connected = connected;
-    this.#tell("connection");
   }
 
   /** @param {string} type @param {unknown} [detail] */

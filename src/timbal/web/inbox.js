@@ -2,11 +2,11 @@
 
 import "./card.js";
 import { client, inbox, isTyping, may } from "./context.js";
-import { brief, seen, text } from "./data.js";
+import { LOADING, seen, text, warning } from "./data.js";
 import { keyOf } from "./inbox-state.js";
-import { questionOf } from "./kinds.js";
-import { Part, props } from "./part.js";
-import { KINDS, labelsOf, since, until } from "./record.js";
+import { Part } from "./part.js";
+import { KINDS, labelsOf, lineOf } from "./record.js";
+import { since, until } from "./time.js";
 import { html, nothing, repeat } from "./vendor/lit.js";
 
 /** @typedef {import("./record.js").Item} Item */
@@ -16,14 +16,8 @@ const NO_FILTER = { runnable: "", kind: "", label: "", words: "" };
 /** @param {Item} item */
 const whole = (item) => JSON.stringify([item.event.payload, item.event.prompt, item.event.input, item.labels, item.runnable]).toLowerCase();
 
-/** The question in a line. @param {Item} item */
-function lineOf({ event: { payload, prompt, runnable_name: name } }) {
-  const line = payload ? (questionOf(payload)[1] ?? brief(payload)) : (prompt ?? `May ${name} run?`);
-  return seen(line.slice(0, 200));
-}
-
 class TimbalInbox extends Part {
-  static properties = props("selected", "view", "picked", "problem", "next", "most");
+  static properties = ["selected", "view", "picked", "problem", "next", "most"];
 
   /** @type {string | undefined} Which one was asked of the server. */
   #sought;
@@ -81,7 +75,7 @@ class TimbalInbox extends Part {
   }
 
   render() {
-    if (!inbox.ready) return html`<h1>Inbox</h1><p class="loading" role="status">${inbox.problem ? nothing : "Loading …"}</p>`;
+    if (!inbox.ready) return html`<h1>Inbox</h1>${inbox.problem ? nothing : LOADING}`;
     if (!inbox.items.size && !this.selected) {
       return html`<h1>Inbox</h1><div class="empty"><h2>Nothing waits for you</h2>
         <p>When an agent has a question, or needs a yes before it does something, you see it here at once.</p>
@@ -104,7 +98,7 @@ class TimbalInbox extends Part {
 
   #missing() {
     if (!this.selected) return html`<p class="empty">Pick one from the list, or press <kbd>j</kbd>.</p>`;
-    return this.problem ? html`<p class="notice" role="alert">It can't be shown: ${text(this.problem)}</p>` : html`<p class="loading" role="status">Loading …</p>`;
+    return this.problem ? warning(html`It can't be shown: ${text(this.problem)}`) : LOADING;
   }
 
   #filters() {
@@ -134,8 +128,8 @@ class TimbalInbox extends Part {
   /** @param {Item} item */
   #row(item) {
     const key = keyOf(item), open = inbox.items.has(key);
-    return html`<li><a href="#/inbox/${key}" aria-current=${key === this.selected ? "true" : nothing}>
-      <bdi class="line">${lineOf(item)}</bdi>
+    return html`<li><a class="card" href="#/inbox/${key}" aria-current=${key === this.selected ? "true" : nothing}>
+      <bdi class="line">${seen(lineOf(item.event))}</bdi>
       <span class="about">${open ? nothing : html`<span class="tag">settled</span>`}<span>${KINDS[item.kind] ?? seen(item.kind)} · ${item.event.runnable_path} · ${since(item.asked_at)}</span>
         ${item.expires_at && open ? html`<span class="tag">${until(item.expires_at)}</span>` : nothing}${labelsOf(item).map((one) => html`<bdi class="tag">${seen(one)}</bdi>`)}</span>
     </a></li>`;

@@ -1,20 +1,15 @@
 // How the page asks: an element for each sort of question. They keep the same rules as yours.
 
-import { changes, data, fields, isNested, same, seen, text } from "./data.js";
-import { Part, props } from "./part.js";
+import { changes, fields, same, seen, text, whole } from "./data.js";
+import { Part } from "./part.js";
+import { questionOf } from "./record.js";
 import { html, nothing } from "./vendor/lit.js";
 
 const REDACTED = "[redacted]";
 const FIELDS = "timbal-form :is(input, textarea, select)";
 
-/** The question itself, if it is a text. @param {any} payload @returns {[string?, string?]} Its name and its words. */
-export function questionOf(payload) {
-  const name = ["question", "action", "prompt", "message"].find((one) => typeof payload[one] === "string");
-  return name ? [name, payload[name]] : [];
-}
-
 class Asking extends Part {
-  static properties = props("item", "draft", "disabled", "sending", "errors", "problem");
+  static properties = ["item", "draft", "disabled", "sending", "errors", "problem"];
 
   constructor() {
     super();
@@ -78,6 +73,11 @@ class Asking extends Part {
     </form>`;
   }
 
+  /** @param {string} words @param {string} key @param {() => void} click @param {string} [style] */
+  button(words, key, click, style = "") {
+    return html`<button type="button" class=${style} data-key=${key} aria-disabled=${this.sending} @click=${click}>${words} <kbd aria-hidden="true">${key}</kbd></button>`;
+  }
+
   /** @param {string} label @param {string} value @param {(value: string) => void} typed @param {string} [style] */
   area(label, value, typed, style = "") {
     return html`<label>${label}<textarea class=${style} dir="auto" ?disabled=${this.disabled} .value=${value} @input=${(/** @type {any} */ event) => typed(event.target.value)}></textarea></label>`;
@@ -120,45 +120,46 @@ class TimbalAsk extends Asking {
 /** Yes or no. */
 class TimbalConfirm extends Asking {
   render() {
-    const button = (/** @type {boolean} */ value, /** @type {string} */ words, /** @type {string} */ key) => html`
-      <button class=${value ? "primary" : ""} data-key=${key} aria-disabled=${this.sending} @click=${() => this.answer(value)}>${words} <kbd aria-hidden="true">${key}</kbd></button>`;
     return html`<fieldset><legend class="question">${this.words("Yes or no?")}</legend>${this.rest()}${this.told()}
-      ${this.disabled ? nothing : html`<div class="actions">${button(true, "Yes, do it", "a")}${button(false, "No, don't", "r")}</div>`}</fieldset>`;
+      ${this.disabled ? nothing : html`<div class="actions">${this.button("Yes, do it", "a", () => this.answer(true), "primary")}${this.button("No, don't", "r", () => this.answer(false))}</div>`}</fieldset>`;
   }
 }
 
 /** What a schema describes. */
 class TimbalAskForm extends Asking {
-  /** @type {{schema?: any, value: any} | undefined} What the form was given, which it changes itself from then on. */
+  /** @type {{schema: any, value: any} | undefined} What the form was given, which it changes itself from then on. */
   shown;
 
   get fields() {
     return this.find("timbal-form");
   }
 
-  /** @returns {Promise<boolean>} Fails when the form does. */
-  async getUpdateComplete() {
-    const done = await super.getUpdateComplete();
-    await this.fields?.updateComplete;
-    return done;
+  /** Fails when the form does, too. */
+  get updateComplete() {
+    return super.updateComplete.then(() => this.fields?.updateComplete);
   }
 
   render() {
-    this.shown ??= { value: this.draft };
-    const kept = (/** @type {CustomEvent} */ { detail }) => detail && this.keep(detail.value);
-    const content = html`<h2 class="question">${this.words("Please fill this in")}</h2>${this.rest()}
-      <timbal-form .schema=${this.schema} .value=${this.shown.value} .disabled=${this.disabled} @change=${kept}></timbal-form>`;
-    return this.form(content, () => this.submit(), "Send answer");
+    this.shown ??= { schema: this.schema, value: this.draft };
+    const content = html`<h2 class="question">${this.words("Please fill this in")}</h2>${this.rest()}${this.filling((value) => this.keep(value))}`;
+    return this.form(content, () => this.submit((value) => this.answer(value)), "Send answer");
+  }
+
+  /** @param {(value: any) => void} changed */
+  filling(changed) {
+    const { schema, value } = /** @type {{schema: any, value: any}} */ (this.shown);
+    return html`<timbal-form .schema=${schema} .value=${value} .disabled=${this.disabled} @change=${(/** @type {CustomEvent} */ { detail }) => changed(detail.value)}></timbal-form>`;
+  }
+
+  /** @param {(value: any) => void} take */
+  submit(take) {
+    const { value, errors } = this.fields.read();
+    if (!errors) take(value);
   }
 
   /** @param {Map<PropertyKey, unknown>} changed */
   updated(changed) {
     if (changed.has("errors") && this.errors.length) this.fields.refuse(this.errors);
-  }
-
-  submit() {
-    const { value, errors } = this.fields.read();
-    if (!errors) this.answer(value);
   }
 }
 
@@ -203,23 +204,21 @@ class TimbalApproval extends TimbalAskForm {
     return html`<h2 class="question">${prompt ? text(prompt) : html`May ${text(name)} run?`}</h2>
       ${description ? html`<p>${text(description)}</p>` : nothing}
       ${reopened ? html`<div class="notice">This was decided before, but what would run has changed since: ${fields(reopened)}</div>` : nothing}
-      ${mode === "edit" ? nothing : html`<h3>What will run: <code>${text(name)}</code></h3>${same(input, {}) ? data("") : fields(input)}`}
-      ${preview == null ? nothing : html`<h3>What would happen</h3>${isNested(preview) ? fields(preview) : data(preview)}`}
+      ${mode === "edit" ? nothing : html`<h3>What will run: <code>${text(name)}</code></h3>${whole(input)}`}
+      ${preview == null ? nothing : html`<h3>What would happen</h3>${whole(preview)}`}
       ${ui ? html`<h3>Details</h3>${fields(ui)}` : nothing}
       ${this.disabled ? nothing : mode === "edit" ? this.editing() : mode === "review" ? this.review() : mode === "deny" ? this.denying() : this.deciding(name)}`;
   }
 
   /** @param {string} name */
   deciding(name) {
-    const button = (/** @type {string} */ words, /** @type {string} */ key, /** @type {() => void} */ click, style = "") => html`
-      <button type="button" class=${style} data-key=${key} @click=${click}>${words} <kbd aria-hidden="true">${key}</kbd></button>`;
     const always = html`<label class="option"><input type="checkbox" .checked=${!!this.state.always} @change=${(/** @type {any} */ event) => this.set({ always: event.target.checked })} />
       <span>When I approve: don't ask again for ${text(name)} in this conversation</span></label>`;
     return html`${this.item.event.metadata.approval?.grantable ? always : nothing}${this.told()}
       <div class="actions">
-        ${button(this.sending ? "Sending …" : "Approve", "a", () => this.approve({}), "primary")}
-        ${Object.keys(this.editable().value).length ? button("Change, then approve", "e", () => this.set({ mode: "edit" }, FIELDS)) : nothing}
-        ${button("Deny", "r", () => this.set({ mode: "deny" }, "textarea"), "danger")}
+        ${this.button(this.sending ? "Sending …" : "Approve", "a", () => this.approve({}), "primary")}
+        ${Object.keys(this.editable().value).length ? this.button("Change, then approve", "e", () => this.set({ mode: "edit" }, FIELDS)) : nothing}
+        ${this.button("Deny", "r", () => this.set({ mode: "deny" }, "textarea"), "danger")}
       </div>`;
   }
 
@@ -239,16 +238,9 @@ class TimbalApproval extends TimbalAskForm {
   editing() {
     const { schema, value } = this.editable();
     this.shown ??= { schema, value: { ...value, ...this.state.edit } };
-    const kept = (/** @type {CustomEvent} */ { detail }) => detail && this.set({ edit: detail.value });
-    const content = html`<h3>Change what will run</h3>
-      <timbal-form .schema=${this.shown.schema} .value=${this.shown.value} @change=${kept}></timbal-form>
+    const content = html`<h3>Change what will run</h3>${this.filling((edit) => this.set({ edit }))}
       ${same(Object.keys(value), Object.keys(this.item.event.input)) ? nothing : html`<p class="hint">What is hidden can't be changed here, and stays as it is.</p>`}`;
-    return this.form(content, () => this.submit(), "Review changes", this.back);
-  }
-
-  submit() {
-    const { value, errors } = this.fields.read();
-    if (!errors) this.set({ mode: "review", edit: value }, ".primary");
+    return this.form(content, () => this.submit((edit) => this.set({ mode: "review", edit }, ".primary")), "Review changes", this.back);
   }
 
   review() {

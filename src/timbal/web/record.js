@@ -1,7 +1,8 @@
 // What is known of an item besides its question: who asked and when, until when, and what became of it.
 
 import { served } from "./context.js";
-import { changes, data, rows, text } from "./data.js";
+import { brief, changes, data, rows, text } from "./data.js";
+import { date, since } from "./time.js";
 import { html, nothing } from "./vendor/lit.js";
 
 /** @typedef {import("./client.js").PendingItem & {settled?: Outcome | null}} Item */
@@ -10,52 +11,17 @@ import { html, nothing } from "./vendor/lit.js";
 /** @type {Record<string, string>} */
 export const KINDS = { ask_user: "Question", ask_user_multi: "Choice", confirm: "Yes or no", approval: "Approval", suspend: "Question" };
 
-const HOUR = 3600, DAY = 24 * HOUR;
-
-/** @param {number} seconds */
-function span(seconds) {
-  if (seconds < HOUR) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 2 * DAY ? `${Math.round(seconds / HOUR)} h` : `${Math.round(seconds / DAY)} days`;
+/** The question itself, if it is a text. @param {any} payload @returns {[string?, string?]} Its name and its words. */
+export function questionOf(payload) {
+  const name = ["question", "action", "prompt", "message"].find((one) => typeof payload[one] === "string");
+  return name ? [name, payload[name]] : [];
 }
 
-const { format: date } = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-
-/** @type {Set<TimbalTime>} */
-const ticking = new Set();
-setInterval(() => ticking.forEach((one) => one.tell()), 1000);
-
-/** A time as it is from now: one that was, or, with `until`, one that comes. */
-class TimbalTime extends HTMLElement {
-  at = 0;
-  until = false;
-
-  connectedCallback() {
-    ticking.add(this);
-    this.tell();
-  }
-
-  disconnectedCallback() {
-    ticking.delete(this);
-  }
-
-  tell() {
-    const seconds = (this.until ? this.at - Date.now() : Date.now() - this.at) / 1000;
-    const clock = `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
-    const left = seconds <= 0 ? "time is over" : `${seconds < HOUR ? clock : span(seconds)} left`;
-    const told = this.until ? left : seconds < 60 ? "just now" : `${span(seconds)} ago`;
-    if (super.textContent === told) return;
-    super.textContent = told;
-    this.title = date(this.at);
-    this.classList.toggle("bad", this.until && seconds < 300);
-  }
+/** The question in a line. @param {any} event */
+export function lineOf({ payload, prompt, runnable_name: name }) {
+  const line = payload ? (questionOf(payload)[1] ?? brief(payload)) : (prompt ?? `May ${name} run?`);
+  return line.slice(0, 200);
 }
-
-customElements.define("timbal-time", TimbalTime);
-
-/** @param {number} at */
-export const since = (at) => html`<timbal-time .at=${at}></timbal-time>`;
-/** @param {number} at */
-export const until = (at) => html`<timbal-time .until=${true} .at=${at}></timbal-time>`;
 
 /** @param {Item} item */
 export const labelsOf = (item) => Object.entries(item.labels).map(([name, value]) => `${name}=${value}`);
@@ -77,8 +43,8 @@ export function refusalOf(event) {
 /** @type {Record<string, string>} */
 const WAYS = { http: "on the web", resume: "from a program", terminal: "in a terminal", "command line": "on the command line" };
 
-/** @param {Outcome} outcome */
-const byWhom = ({ by, channel }) => html`${by ? html` by ${by.sub === served.by?.sub ? "you" : text(by.sub)}` : nothing}${channel ? ` ${WAYS[channel] ?? `by ${channel}`}` : nothing}`;
+/** Who answered, and how. @param {Pick<Outcome, "by" | "channel">} outcome */
+export const byWhom = ({ by, channel }) => html`${by ? html` by ${by.sub === served.by?.sub ? "you" : text(by.sub)}` : nothing}${channel ? ` ${WAYS[channel] ?? `by ${channel}`}` : nothing}`;
 
 /** @type {Record<string, string>} */
 const ENDS = {

@@ -1,13 +1,15 @@
 // What has run and what runs: a list, and of each run what happened in it.
 
 import { client, inbox, may, runnables } from "./context.js";
-import { text } from "./data.js";
-import { Part, props } from "./part.js";
-import { moment, stateTag, statuses, timeline, took } from "./timeline.js";
+import { LOADING, text, warning } from "./data.js";
+import { Part } from "./part.js";
+import { lineOf } from "./record.js";
+import { moment, took } from "./time.js";
+import { stateTag, statuses, timeline } from "./timeline.js";
 import { html, nothing } from "./vendor/lit.js";
 
 class TimbalRuns extends Part {
-  static properties = props("runId", "_runs", "_next", "_record", "_problem", "_filter");
+  static properties = ["runId", "_runs", "_next", "_record", "_problem", "_filter"];
 
   constructor() {
     super();
@@ -63,7 +65,7 @@ class TimbalRuns extends Part {
   }
 
   render() {
-    const problem = this._problem ? html`<p class="notice" role="alert">${text(this._problem)}</p>` : nothing;
+    const problem = this._problem ? warning(text(this._problem)) : nothing;
     return [problem, this.runId ? this.#one() : this.#list()];
   }
 
@@ -74,7 +76,7 @@ class TimbalRuns extends Part {
         ${this.#choice("status", "State", statuses)} ${this.#choice("runnable", "What", runnables.map(({ name }) => [name, name]))}
         <label>Label <input name="label" placeholder="tenant=acme" pattern="[^=]+=.*" /></label>
       </form>
-      ${!this._runs ? html`<p class="loading">Loading ...</p>` : this._runs.length ? this.#rows() : html`<p class="empty">${filtered ? "No run is like that." : html`Nothing has run yet. Each conversation and each tool that you start is listed here, with all that happened in it. ${may("run") ? html`<a href="#/new">Start one</a>` : nothing}`}</p>`}`;
+      ${!this._runs ? LOADING : this._runs.length ? this.#rows() : html`<p class="empty">${filtered ? "No run is like that." : html`Nothing has run yet. Each conversation and each tool that you start is listed here, with all that happened in it. ${may("run") ? html`<a href="#/new">Start one</a>` : nothing}`}</p>`}`;
   }
 
   /** @param {string} name @param {string} label @param {(readonly [string, string])[]} options */
@@ -107,16 +109,16 @@ class TimbalRuns extends Part {
 
   #one() {
     const record = this._record;
-    if (!record) return this._problem ? nothing : html`<p class="loading">Loading ...</p>`;
+    if (!record) return this._problem ? nothing : LOADING;
     const last = record.runs.at(-1);
     const open = ["running", "paused", "parked"].includes(last.status);
     return html`<nav aria-label="Back"><a href="#/runs">All runs</a></nav>
       <header class="head"><h1>${text(record.runnable)}</h1>${stateTag(last.status)} ${labels(record)}</header>
       <p class="muted">Started ${moment(record.runs[0].t0)}${last.t1 && !open ? html`, took ${took(last.t1 - record.runs[0].t0)}` : nothing} · <code>${record.run_id}</code></p>
-      ${record.error ? html`<p class="notice" role="alert">It failed: ${text(record.error.message)}</p>` : nothing}
+      ${record.error ? warning(html`It failed: ${text(record.error.message)}`) : nothing}
       <p class="actions"><a class="button" href="#/chat/${last.run_id}">Open the conversation</a>
         ${open && may("run") ? html`<button class="danger" @click=${() => this.#stop(last.run_id)}>Stop it for good</button>` : nothing}</p>
-      ${record.pending.length ? html`<h2>Waits for</h2><ul>${record.pending.map((/** @type {any} */ item) => html`<li><a href="#/inbox/${item.run_id}/${item.id}">${text(item.event.prompt ?? item.event.payload?.question ?? item.event.payload?.action ?? item.kind)}</a></li>`)}</ul>` : nothing}
+      ${record.pending.length ? html`<h2>Waits for</h2><ul>${record.pending.map((/** @type {any} */ item) => html`<li><a href="#/inbox/${item.run_id}/${item.id}">${text(lineOf(item.event))}</a></li>`)}</ul>` : nothing}
       <h2>What happened</h2>${timeline(record)}`;
   }
 }

@@ -1,52 +1,9 @@
-// Times and states in words, and what happened in a run, in order.
+// States in words, and what happened in a run, in order.
 
 import { data, fields, text } from "./data.js";
-import { Part, props } from "./part.js";
+import { byWhom, lineOf } from "./record.js";
+import { took } from "./time.js";
 import { html, nothing } from "./vendor/lit.js";
-
-/** @param {number} ms */
-export function took(ms) {
-  if (ms < 950) return `${Math.max(Math.round(ms), 1)} ms`;
-  const s = Math.round(ms / 1000);
-  if (s < 60) return `${ms < 9500 ? (ms / 1000).toFixed(1) : s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
-  return s < 86400 ? `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min` : `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
-}
-
-/** A moment, without what goes without saying. @param {number} at */
-export function moment(at) {
-  const day = new Date(at).toDateString() === new Date().toDateString() ? undefined : /** @type {const} */ ("medium");
-  return html`<time datetime=${new Date(at).toISOString()}>${new Date(at).toLocaleString(undefined, { dateStyle: day, timeStyle: "short" })}</time>`;
-}
-
-/** How long something lasts already. */
-class TimbalClock extends Part {
-  static properties = props("since");
-  /** @type {any} */
-  #timer;
-
-  constructor() {
-    super();
-    this.since = 0;
-  }
-
-  connectedCallback() {
-    super.connectedCallback();
-    this.#timer = setInterval(() => this.requestUpdate(), 1000);
-  }
-
-  disconnectedCallback() {
-    super.disconnectedCallback();
-    clearInterval(this.#timer);
-  }
-
-  render() {
-    const ms = Date.now() - this.since;
-    return ms < 1000 ? "" : took(ms - (ms % 1000)).replace(".0", "");
-  }
-}
-
-customElements.define("timbal-clock", TimbalClock);
 
 /** @type {Record<string, [string, string]>} */
 const STATES = {
@@ -58,9 +15,6 @@ const STATES = {
 export const stateTag = (status) => html`<span class="tag ${STATES[status]?.[1]}">${STATES[status]?.[0] ?? status}</span>`;
 export const statuses = Object.entries(STATES).map(([status, [words]]) => /** @type {const} */ ([status, words]));
 
-/** Who answered, and how. @param {any} entry */
-const by = ({ by, channel }) => [by ? html` by ${text(by.sub)}` : nothing, channel ? html` <span class="muted">(${channel})</span>` : nothing];
-
 /** @type {Record<string, string>} */
 const SETTLED = { cancelled: "Cancelled", expired: "Nobody answered in time", superseded: "Left open: a new message came" };
 /** @type {Record<string, string>} */
@@ -71,21 +25,21 @@ function words(entry) {
   const { what, name, kind, status, value, error, given, id } = entry;
   switch (what) {
     case "started":
-      return [html`Started${by(entry)}`, fields(given)];
+      return [html`Started${byWhom(entry)}`, fields(given)];
     case "resumed":
       return ["Went on"];
     case "call":
       return [html`<b>${kind === "model" ? "Model" : text(name)}</b> ${status === "open" ? html`<span class="warn">not finished</span>` : error || status === "approval_denied" ? html`<span class="bad">${status === "error" ? "failed" : "denied"}</span>` : nothing}`, given && fields(given), error ? text(error) : value !== null && value !== "" && data(value)];
     case "question":
     case "gate":
-      return [html`${what === "gate" ? "Asked for approval" : "Asked"}: ${text(entry.prompt ?? given?.question ?? given?.action ?? kind)}`, html`<a href="#/inbox/${entry.run}/${id}">Open the question</a>`];
+      return [html`${what === "gate" ? "Asked for approval" : "Asked"}: ${text(lineOf({ ...entry, payload: what === "question" && given, runnable_name: name }))}`, html`<a href="#/inbox/${entry.run}/${id}">Open the question</a>`];
     case "settled":
     case "decided":
-      return [html`${SETTLED[status] ?? (what === "settled" ? "Answered" : (value?.approved ?? value) === true ? "Approved" : "Denied")}${by(entry)}`, value !== null && data(value)];
+      return [html`${SETTLED[status] ?? (what === "settled" ? "Answered" : (value?.approved ?? value) === true ? "Approved" : "Denied")}${byWhom(entry)}`, value !== null && data(value)];
     case "passed":
       return ["Allowed by an earlier decision"];
     case "revoked":
-      return [html`Permission taken back${by(entry)}`];
+      return [html`Permission taken back${byWhom(entry)}`];
     case "note":
       return ["The answer was not in the form that was asked for", text(value)];
     default:
@@ -102,7 +56,7 @@ export function timeline(record) {
     const shown = below.filter(Boolean);
     const ms = entry.took ?? entry.waited;
     const head = html`<span class="what">${line}</span>${ms === null ? nothing : html`<meter min="0" max=${most} value=${ms} aria-hidden="true"></meter><span class="muted">${entry.what === "call" ? "" : "after "}${took(ms)}</span>`}`;
-    return html`<li class="deep${Math.min(entry.depth, 5)}"><span class="muted at">${new Date(entry.at).toLocaleTimeString()}</span>
+    return html`<li class="deep${Math.min(entry.depth, 4)}"><span class="muted at">${new Date(entry.at).toLocaleTimeString()}</span>
       ${shown.length ? html`<details><summary>${head}</summary>${shown.map((one) => html`<div>${one}</div>`)}</details>` : html`<div class="row">${head}</div>`}</li>`;
   })}</ol>`;
 }

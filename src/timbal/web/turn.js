@@ -1,10 +1,11 @@
 // One turn of a conversation as it is seen: what was said, what was called, and the questions where they were asked.
 
 import { inbox, may } from "./context.js";
-import { brief, data, fields, isNested, seen, text } from "./data.js";
+import { brief, data, fields, isNested, LOADING, same, seen, text, whole } from "./data.js";
 import { parse } from "./markdown.js";
-import { Part, props } from "./part.js";
-import { took } from "./timeline.js";
+import { Part } from "./part.js";
+import { lineOf } from "./record.js";
+import { lasting, took } from "./time.js";
 import { html, nothing } from "./vendor/lit.js";
 
 /** @typedef {import("./transcript.js").Call} Call */
@@ -49,12 +50,9 @@ export function promptOf(input) {
   return content.map((/** @type {any} */ part) => part.text ?? (part.type === "file" ? `[${part.name ?? part.media_type}]` : "")).join("\n");
 }
 
-/** A value, not folded itself. @param {any} value */
-const whole = (value) => (isNested(value) && Object.keys(value).length ? fields(value) : data(value));
-
 /** A call and what is within; it is rendered again only when something of it has changed. */
 class TimbalCall extends Part {
-  static properties = props("call", "questions", "run");
+  static properties = ["call", "questions", "run"];
 
   constructor() {
     super();
@@ -89,7 +87,7 @@ class TimbalCall extends Part {
     return html`<details class="call ${state}" ?open=${nested && active}>
         <summary><span class="name">${text(name)}</span> <span class="brief">${asked ? "" : seen(brief(input))}</span> <span class="state">${this.#state()}</span></summary>
         <div class="inside">
-          ${Object.keys(input ?? {}).length ? html`<h4>Given</h4>${fields(input)}` : nothing}
+          ${same(input ?? {}, {}) ? nothing : html`<h4>Given</h4>${fields(input)}`}
           ${this.#parts(false)}
           ${call.error ? html`<h4>What went wrong</h4><p class="bad">${text(call.error)}</p>` : state === "done" && !nested ? html`<h4>Result</h4>${whole(call.output)}` : nothing}
         </div>
@@ -108,7 +106,7 @@ class TimbalCall extends Part {
     const asked = call.parts.filter((part) => part.type === "question").map((part) => questions.get(part.id));
     const open = asked.some((question) => question && !question.settled);
     switch (call.state) {
-      case "running": return html`running <timbal-clock .since=${call.since}></timbal-clock>`;
+      case "running": return html`running ${lasting(call.since)}`;
       case "waiting": return open ? "waits for an answer" : asked.length ? "answered" : "waits";
       case "done": return html`done <span class="muted">${took(call.took ?? 0)}</span>`;
       case "stopped": return "not finished";
@@ -144,7 +142,7 @@ const items = new WeakMap();
 function card(question, run) {
   if (!question?.event) return nothing;
   const { id, event, settled } = question;
-  if (!may("answer") && !settled) return html`<p class="notice">Waits for somebody who may answer: ${text(event.prompt ?? event.payload?.question ?? event.payload?.action ?? event.kind)}</p>`;
+  if (!may("answer") && !settled) return html`<p class="notice">Waits for somebody who may answer: ${text(lineOf(event))}</p>`;
   if (!items.has(question)) {
     const made = { id, run_id: run, kind: event.kind, runnable: event.runnable_name, labels: {}, asked_at: event.t0, expires_at: event.expires_at, event };
     items.set(question, settled ? { ...made, state: settled.state, settled } : (inbox.items.get(`${run}/${id}`) ?? made));
@@ -155,15 +153,15 @@ function card(question, run) {
 /** @param {Turn} turn */
 export function turnOf(turn) {
   const { root, status, questions, run } = turn;
-  if (!root) return html`<p class="loading">Loading ...</p>`;
+  if (!root) return LOADING;
   const agent = root.kind === "Agent";
   const result = root.state === "done" && !(agent && root.output?.role);
   return html`<article class="turn" aria-label="Turn">
-    <div class="mine"><h2 class="unseen">You</h2>${agent ? html`<bdi class="text">${seen(promptOf(root.input))}</bdi>` : html`<p><b>${text(root.name)}</b></p>${Object.keys(root.input ?? {}).length ? fields(root.input) : nothing}`}</div>
+    <div class="mine"><h2 class="unseen">You</h2>${agent ? html`<bdi class="text">${seen(promptOf(root.input))}</bdi>` : html`<p><b>${text(root.name)}</b></p>${same(root.input ?? {}, {}) ? nothing : fields(root.input)}`}</div>
     <div class="theirs"><h2 class="unseen">${root.name}</h2>
       ${partsOf(root.parts, { questions, run })}
       ${result && root.output !== null ? html`<section class="result" aria-label="Result"><h3>Result</h3>${whole(root.output)}</section>` : nothing}
-      ${root.state === "running" && !root.parts.length ? html`<p class="muted doing">Working <timbal-clock .since=${root.since}></timbal-clock></p>` : nothing}
+      ${root.state === "running" && !root.parts.length ? html`<p class="muted doing">Working ${lasting(root.since)}</p>` : nothing}
       ${status ? end(root, status) : nothing}
     </div>
   </article>`;

@@ -26,28 +26,18 @@ HTML = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>A form</title>
-<link rel="stylesheet" href="/page.css"><link rel="stylesheet" href="/web/form.css">
+<link rel="stylesheet" href="/web/base.css"><link rel="stylesheet" href="/web/form.css">
 <script type="module" src="/script.js"></script>
 </head>
 <body><h1>A form</h1><main></main></body>
 </html>
-"""
-CSS = """
-:root { color-scheme: light dark; --bg: #fff; --surface: #fff; --text: #1b1f24 }
-@media (prefers-color-scheme: dark) {
-  :root { --bg: #101216; --surface: #181b21; --text: #eceef2; --muted: #a3abba; --line: #2c313b; --strong-line: #6d7585;
-    --accent: #a5a8ff; --danger: #ff9b92 }
-}
-body { margin: 16px auto; padding: 0 16px; max-width: 640px; font: 16px/1.5 system-ui, sans-serif;
-  background: var(--bg); color: var(--text) }
-main { padding: 16px; background: var(--surface) }
 """
 
 
 def open_form(page: Page, pages: Site, schema: Any, **properties: Any) -> Locator:
     """The form of a schema, on a page of its own."""
     if page.url != f"{pages.url}/":
-        pages.files |= {"/": HTML, "/script.js": SCRIPT, "/page.css": CSS}
+        pages.files |= {"/": HTML, "/script.js": SCRIPT}
         page.goto(pages.url)
         page.wait_for_function("'show' in window")
     page.evaluate("(properties) => show(properties)", json.dumps({"schema": schema, **properties}))

@@ -1,6 +1,6 @@
 /** How the parts of a form look: one template for each kind of field. */
 /** @import { Field, Form, Node } from "./types.js" */
-import { html, live, nothing, repeat } from "../vendor/lit.js";
+import { html, nothing, repeat } from "../vendor/lit.js";
 import { isTag, nameOf, optionalPart } from "./draft.js";
 import { alternatives, textOf, titleOf } from "./schema.js";
 
@@ -76,11 +76,11 @@ const hintOf = ({ schema, kind }) => [schema.description, kind === "json" && "As
 
 /** @param {Node} node */
 const hint = (node) =>
-  hintOf(node) ? html`<p class="form-hint" id="${idOf(node)}-hint">${hintOf(node)}</p>` : nothing;
+  hintOf(node) ? html`<p class="hint" id="${idOf(node)}-hint">${hintOf(node)}</p>` : nothing;
 
 /** @param {Node} node */
 const error = (node) =>
-  node.error ? html`<p class="form-error" role="alert" id="${idOf(node)}-error">${sentence(node.error)}</p>` : nothing;
+  node.error ? html`<p class="error" role="alert" id="${idOf(node)}-error">${sentence(node.error)}</p>` : nothing;
 
 /** @param {string} words */
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
@@ -121,7 +121,7 @@ const absent = (node, form) =>
   </div>`;
 
 /** @param {string} label @param {() => void} act */
-const addButton = (label, act) => html`<button type="button" class="form-add" @click=${act}>${label}</button>`;
+const addButton = (label, act) => html`<button type="button" class="small form-add" @click=${act}>${label}</button>`;
 
 /** Whether it can be left out again: an entry is taken out of its list instead. @param {Node} node */
 const canLeave = (node) => optionalPart(node) && node.parent?.kind !== "list";
@@ -130,7 +130,7 @@ const canLeave = (node) => optionalPart(node) && node.parent?.kind !== "list";
 const removal = (node, form, act) =>
   isLocked(node, form)
     ? nothing
-    : html`<button type="button" class="form-remove" aria-label="Remove ${nameOf(node)}" @click=${act}>Remove</button>`;
+    : html`<button type="button" class="small form-remove" aria-label="Remove ${nameOf(node)}" @click=${act}>Remove</button>`;
 
 // Text ----------------------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ function input(node, form) {
     aria-invalid=${invalid(node)}
     aria-describedby=${describedBy(node)}
     ?readonly=${isLocked(node, form)}
-    .value=${live(node.text)}
+    .value=${node.text}
     @input=${typing(node, form)}
     @blur=${() => form.leave(node)}
   />`;
@@ -187,13 +187,13 @@ function zones(node, form) {
 const area = (node, form) =>
   html`<textarea
     id=${idOf(node)}
-    class=${node.kind}
+    class=${node.kind === "json" ? "code" : nothing}
     rows=${Math.min(12, Math.max(3, node.text.split("\n", 12).length))}
     placeholder=${placeholder(node)}
     aria-invalid=${invalid(node)}
     aria-describedby=${describedBy(node)}
     ?readonly=${isLocked(node, form)}
-    .value=${live(node.text)}
+    .value=${node.text}
     @input=${typing(node, form)}
     @blur=${() => form.leave(node)}
   ></textarea>`;
@@ -224,7 +224,7 @@ const tick = (type, node, form, checked, change, label) =>
       type=${type}
       name=${idOf(node)}
       ?disabled=${isLocked(node, form)}
-      .checked=${live(checked)}
+      .checked=${checked}
       @change=${(/** @type {any} */ event) => form.edit(node, () => change(event.target.checked))}
     />${label}</label
   >`;
@@ -284,4 +284,4 @@ function select(node, form) {
 }
 
 /** @param {string | number} value @param {string} label @param {boolean} selected */
-const option = (value, label, selected) => html`<option value=${value} .selected=${live(selected)}>${label}</option>`;
+const option = (value, label, selected) => html`<option value=${value} .selected=${selected}>${label}</option>`;
