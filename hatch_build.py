@@ -12,8 +12,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ESBUILD = ".venv/node/node_modules/.bin/esbuild"
 #: What a page loads by itself, or a module of the user's own imports; their common parts go into chunks beside them.
 ENTRIES = ("app.js", "inbox-worker.js", "renderers.js", "styles.css")
-#: Loaded by its address, by any page: it stays one file.
-ALONE = ("client.js",)
+#: Loaded by its address: it stays one file.
+ALONE = ("client.js", "signin.js")
 
 
 class BundlePage(BuildHookInterface[Any]):

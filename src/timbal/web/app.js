@@ -9,7 +9,13 @@ import { html, LitElement, nothing } from "./vendor/lit.js";
 /** What the address says: `#/chat`, `#/chat/RUN`, `#/new/NAME`, `#/inbox`, `#/inbox/RUN/ID`, `#/runs`, `#/runs/RUN`. */
 function place() {
   const [path = "", parameters] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  const [view = "", ...rest] = path.split("/").map(decodeURIComponent);
+  const [view = "", ...rest] = path.split("/").map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part; // somebody cut the link off
+    }
+  });
   return { view: view || (may("run") ? "new" : "inbox"), rest, parameters: new URLSearchParams(parameters) };
 }
 

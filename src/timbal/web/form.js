@@ -6,6 +6,20 @@ import { field, idOf } from "./form/fields.js";
 import { UNFINISHED } from "./form/messages.js";
 import { visible } from "./form/schema.js";
 
+let pressed = false;
+for (const name of ["pointerdown", "pointerup", "pointercancel"]) {
+  addEventListener(name, () => (pressed = name === "pointerdown"), true);
+}
+
+/** When the click that is under way has come to its button, which must not move away before. @returns {Promise<void>} */
+function released() {
+  return new Promise((go) => {
+    const done = () => setTimeout(go);
+    if (!pressed) return done();
+    for (const name of ["pointerup", "pointercancel"]) addEventListener(name, done, { once: true });
+  });
+}
+
 /** Fires `change` with `detail.value`, the draft so far, on every edit. */
 export class TimbalForm extends LitElement {
   static properties = {
@@ -79,8 +93,10 @@ export class TimbalForm extends LitElement {
   }
 
   /** Only what was filled in is judged: an empty field may yet be filled in. @param {Node} node */
-  leave(node) {
-    if (!node.edited && !this.#isUnfinished(node)) return;
+  async leave(node) {
+    await released();
+    // What the server said stands until the field is edited.
+    if (!(node.edited || this.#isUnfinished(node)) || (node.error && node.error !== UNFINISHED)) return;
     node.error = this.#complaint(node);
     this.requestUpdate();
   }

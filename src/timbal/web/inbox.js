@@ -1,7 +1,7 @@
 // Everything that waits for a person, in a list, and the one that is picked beside it.
 
 import "./card.js";
-import { client, inbox, isTyping, may } from "./context.js";
+import { client, inbox, isTyping, keep, kept, may } from "./context.js";
 import { seen, text } from "./data.js";
 import { keyOf } from "./inbox-state.js";
 import { questionOf } from "./kinds.js";
@@ -23,7 +23,7 @@ function lineOf({ event: { payload, prompt, runnable_name: name } }) {
 }
 
 class TimbalInbox extends Part {
-  static properties = props("selected", "view", "picked", "problem", "next", "most");
+  static properties = props("selected", "view", "picked", "problem", "answered", "most");
 
   /** @type {string | undefined} Which one was asked of the server. */
   #sought;
@@ -31,15 +31,15 @@ class TimbalInbox extends Part {
   constructor() {
     super();
     /** The filters, and the order. */
-    this.view = { ...NO_FILTER, urgent: false, ...JSON.parse(sessionStorage.getItem("timbal-inbox") ?? "{}") };
+    this.view = { ...NO_FILTER, urgent: false, ...kept("timbal-inbox") };
     this.selected = /** @type {string | undefined} */ (undefined);
     /** The one that is picked; it stays while it is, whatever becomes of it. */
     this.picked = /** @type {Item | undefined} */ (undefined);
     this.problem = "";
     /** Of a long list the beginning is there first, and the rest after it is seen. */
     this.most = 50;
-    /** Where to go when it is answered. */
-    this.next = /** @type {string | undefined} */ (undefined);
+    /** Whether it was answered here. */
+    this.answered = false;
   }
 
   connectedCallback() {
@@ -51,7 +51,8 @@ class TimbalInbox extends Part {
   /** @param {Map<PropertyKey, unknown>} changed */
   willUpdate(changed) {
     if (changed.has("selected")) {
-      this.picked = this.next = this.#sought = undefined;
+      this.picked = this.#sought = undefined;
+      this.answered = false;
       this.problem = "";
     }
     if (!this.selected || this.picked || !inbox.ready) return;
@@ -98,7 +99,7 @@ class TimbalInbox extends Part {
       <section class="detail" aria-label="The one you picked" tabindex="-1" ?data-picked=${this.selected} @answered=${(/** @type {CustomEvent} */ { detail }) => keyOf(detail.item) === this.selected && this.#answered()}>
         <a class="button back" href="#/inbox">‹ All that waits</a>
         ${this.picked ? html`<timbal-card .item=${this.picked}></timbal-card>` : this.#missing()}
-        ${this.next === undefined ? nothing : html`<p class="next"><a class="button primary" href="#/inbox/${this.next}">${this.next ? "Next" : "Back to the inbox"}</a></p>`}
+        ${this.answered ? html`<p class="next"><a class="button primary" href="#/inbox/${this.#next}">${this.#next ? "Next" : "Back to the inbox"}</a></p>` : nothing}
       </section>`;
   }
 
@@ -128,7 +129,7 @@ class TimbalInbox extends Part {
   /** @param {object} change */
   #set(change) {
     this.view = { ...this.view, ...change };
-    sessionStorage.setItem("timbal-inbox", JSON.stringify(this.view));
+    keep("timbal-inbox", this.view);
   }
 
   /** @param {Item} item */
@@ -147,8 +148,13 @@ class TimbalInbox extends Part {
     return keys[keys.indexOf(this.selected ?? "") + step];
   }
 
+  /** Where to go when it is answered. */
+  get #next() {
+    return this.#neighbour(1) ?? this.#neighbour(-1) ?? "";
+  }
+
   #answered() {
-    this.next = this.#neighbour(1) ?? this.#neighbour(-1) ?? "";
+    this.answered = true;
     this.focusOn(".next a");
   }
 

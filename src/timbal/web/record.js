@@ -1,6 +1,6 @@
 // What is known of an item besides its question: who asked and when, until when, and what became of it.
 
-import { served } from "./context.js";
+import { now, served } from "./context.js";
 import { changes, data, rows, text } from "./data.js";
 import { html, nothing } from "./vendor/lit.js";
 
@@ -39,7 +39,7 @@ class TimbalTime extends HTMLElement {
   }
 
   tell() {
-    const seconds = (this.until ? this.at - Date.now() : Date.now() - this.at) / 1000;
+    const seconds = (this.until ? this.at - now() : now() - this.at) / 1000;
     const clock = `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
     const left = seconds <= 0 ? "time is over" : `${seconds < HOUR ? clock : span(seconds)} left`;
     const told = this.until ? left : seconds < 60 ? "just now" : `${span(seconds)} ago`;

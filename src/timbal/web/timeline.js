@@ -1,5 +1,6 @@
 // Times and states in words, and what happened in a run, in order.
 
+import { now } from "./context.js";
 import { data, fields, text } from "./data.js";
 import { Part, props } from "./part.js";
 import { html, nothing } from "./vendor/lit.js";
@@ -41,7 +42,7 @@ class TimbalClock extends Part {
   }
 
   render() {
-    const ms = Date.now() - this.since;
+    const ms = now() - this.since;
     return ms < 1000 ? "" : took(ms - (ms % 1000)).replace(".0", "");
   }
 }
