@@ -83,7 +83,7 @@ export class TimbalApp extends LitElement {
         <nav aria-label="Page">
           ${may("run") ? this.#link("new", "New run", "+") : nothing}
           ${this.#link("inbox", "Inbox", "✉", waiting)}
-          ${this.#link("runs", "Runs", "☰")}
+          ${may("run") ? this.#link("runs", "Runs", "☰") : nothing}
         </nav>
         <div class="foot">
           ${served.by ? this.#signedIn() : nothing}

@@ -7,7 +7,7 @@ import "./form.js";
 import { keyOf } from "./inbox-state.js";
 import "./kinds.js";
 import { Part, props } from "./part.js";
-import { KINDS, outcomeOf, recordOf, refusalOf, since, until } from "./record.js";
+import { nameOf, outcomeOf, recordOf, refusalOf, since, until } from "./record.js";
 import { renderers, renderersOf } from "./renderers.js";
 import { html, nothing } from "./vendor/lit.js";
 
@@ -110,7 +110,7 @@ class TimbalCard extends Part {
     const written = lost && writtenIn(this.#draft);
     return html`<article class="card" aria-labelledby="head-${item.id}">
       <header class="asks" id="head-${item.id}">
-        <span class="tag">${KINDS[item.kind] ?? text(item.kind)}</span><span>${text(item.event.runnable_path)} · asked ${since(item.asked_at)}</span>
+        <span class="tag">${nameOf(item.kind)}</span><span>${text(item.event.runnable_path)} · asked ${since(item.asked_at)}</span>
         ${item.expires_at && !outcome ? html`<span class="tag deadline">${until(item.expires_at)}</span>` : nothing}
       </header>
       ${refusal ? html`<p class="notice">${refusal}</p>` : nothing}
@@ -129,8 +129,8 @@ class TimbalCard extends Part {
     const failure = failureOf(() => {
       if (this.#view?.localName === tag) return this.#give();
       this.#view = document.createElement(tag);
-      this.#view.addEventListener("answer", (/** @type {CustomEvent} */ event) => this.#send(event.detail.value));
-      this.#view.addEventListener("draft", (/** @type {CustomEvent} */ event) => this.#keep(event.detail.value));
+      this.#view.addEventListener("answer", (/** @type {CustomEvent} */ event) => this.#send(event.detail?.value));
+      this.#view.addEventListener("draft", (/** @type {CustomEvent} */ event) => this.#keep(event.detail?.value));
       this.#view.draft = this.#draft;
       this.#give();
       this.find(".asking").replaceChildren(this.#view);
@@ -159,6 +159,7 @@ class TimbalCard extends Part {
   /** @param {unknown} value */
   async #send(value) {
     if (this.sending || this.outcome) return;
+    if (value === undefined) return void (this.problem = { words: "There was no answer in that." });
     const { item } = this, key = this.#key;
     this.sending = true;
     this.#sent = value;

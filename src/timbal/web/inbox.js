@@ -6,7 +6,7 @@ import { seen, text } from "./data.js";
 import { keyOf } from "./inbox-state.js";
 import { questionOf } from "./kinds.js";
 import { Part, props } from "./part.js";
-import { KINDS, labelsOf, since, until } from "./record.js";
+import { labelsOf, nameOf, since, until } from "./record.js";
 import { html, nothing, repeat } from "./vendor/lit.js";
 
 /** @typedef {import("./record.js").Item} Item */
@@ -63,7 +63,7 @@ class TimbalInbox extends Part {
   /** @param {string} key One that does not wait any more. */
   async #fetch(key) {
     const [runId = "", id = ""] = key.split("/");
-    const [item, problem] = await client.item(runId, id).then((item) => [item, ""], (error) => [undefined, error.message]);
+    const [item, problem] = await client.item(runId, id).then((item) => [item, ""], (error) => [undefined, error.status === 403 ? "it is for others to answer" : error.message]);
     if (key !== this.selected) return;
     this.picked ??= item;
     this.problem = problem;
@@ -116,7 +116,7 @@ class TimbalInbox extends Part {
       if (options.length < 2 && !chosen) return nothing;
       return html`<select aria-label=${words} @change=${(/** @type {any} */ event) => this.#set({ [name]: event.target.value })}>
         <option value="">${words}: all</option>
-        ${options.map((one) => html`<option value=${one} ?selected=${one === chosen}>${(name === "kind" && KINDS[one]) || seen(one)}</option>`)}
+        ${options.map((one) => html`<option value=${one} ?selected=${one === chosen}>${name === "kind" ? nameOf(one) : seen(one)}</option>`)}
       </select>`;
     };
     return html`<div class="filters" role="search">
@@ -137,7 +137,7 @@ class TimbalInbox extends Part {
     const key = keyOf(item), open = inbox.items.has(key);
     return html`<li><a href="#/inbox/${key}" aria-current=${key === this.selected ? "true" : nothing}>
       <bdi class="line">${lineOf(item)}</bdi>
-      <span class="about">${open ? nothing : html`<span class="tag">settled</span>`}<span>${KINDS[item.kind] ?? seen(item.kind)} · ${item.event.runnable_path} · ${since(item.asked_at)}</span>
+      <span class="about">${open ? nothing : html`<span class="tag">settled</span>`}<span>${nameOf(item.kind)} · ${item.event.runnable_path} · ${since(item.asked_at)}</span>
         ${item.expires_at && open ? html`<span class="tag">${until(item.expires_at)}</span>` : nothing}${labelsOf(item).map((one) => html`<bdi class="tag">${seen(one)}</bdi>`)}</span>
     </a></li>`;
   }
