@@ -12,8 +12,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ESBUILD = ".venv/node/node_modules/.bin/esbuild"
 #: What a page loads.
 ENTRIES = ("app.js", "inbox-worker.js", "styles.css")
-#: What a module of the user's own imports, by its address: it stays one file, that the entries import, too.
-ALONE = ("client.js", "renderers.js")
+#: What is loaded by its address, or by a module of the user's own: it stays one file, that the entries import, too.
+ALONE = ("client.js", "renderers.js", "signin.js")
 
 
 class BundlePage(BuildHookInterface[Any]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -38,7 +39,7 @@ _HEADERS = {
     "Cache-Control": "no-cache",
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
 #: Files of the user's own that the page loads when they are there.
@@ -135,7 +136,8 @@ class Page:
             }
             for one in service.runnables.values()
         ]
-        return {"runnables": runnables, "by": None if by is None else {"sub": by.sub, "roles": list(by.roles)}}
+        who = None if by is None else {"sub": by.sub, "roles": list(by.roles)}
+        return {"runnables": runnables, "by": who, "now": time.time_ns() // 1_000_000}
 
     async def _sign_in(self, request: Request) -> Response:
         """Keep a token in a cookie that scripts and other sites don't get; an empty one signs out."""

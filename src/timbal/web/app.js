@@ -11,7 +11,13 @@ import { html, nothing } from "./vendor/lit.js";
 /** What the address says: `#/chat`, `#/chat/RUN`, `#/new/NAME`, `#/inbox`, `#/inbox/RUN/ID`, `#/runs`, `#/runs/RUN`. */
 function place() {
   const [path = "", parameters] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  const [view = "", ...rest] = path.split("/").map(decodeURIComponent);
+  const [view = "", ...rest] = path.split("/").map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part; // somebody cut the link off
+    }
+  });
   return { view: view || (may("run") ? "new" : "inbox"), rest, parameters: new URLSearchParams(parameters) };
 }
 
@@ -69,7 +75,7 @@ export class TimbalApp extends Part {
         <nav aria-label="Page">
           ${may("run") ? this.#link("new", "New run", "+") : nothing}
           ${this.#link("inbox", "Inbox", "✉", waiting)}
-          ${this.#link("runs", "Runs", "☰")}
+          ${may("run") ? this.#link("runs", "Runs", "☰") : nothing}
         </nav>
         <div class="foot">
           ${served.by ? this.#signedIn() : nothing}

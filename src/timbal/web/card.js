@@ -1,25 +1,16 @@
 // One question, wherever it is shown: it is answered once, and then tells what became of it.
 
 import { Problem, Unreachable } from "./client.js";
-import { announce, client, inbox, isTyping } from "./context.js";
-import { text } from "./data.js";
+import { announce, client, inbox, isTyping, keep, kept } from "./context.js";
+import { same, text } from "./data.js";
 import "./form.js";
 import { keyOf } from "./inbox-state.js";
 import "./kinds.js";
 import { Part } from "./part.js";
-import { KINDS, outcomeOf, recordOf, refusalOf } from "./record.js";
+import { nameOf, outcomeOf, recordOf, refusalOf } from "./record.js";
 import { renderers, renderersOf } from "./renderers.js";
 import { since, until } from "./time.js";
 import { html, nothing } from "./vendor/lit.js";
-
-/** What is not sent yet outlives a reload of this tab. @param {string} key @param {unknown} draft */
-function keep(key, draft) {
-  try {
-    sessionStorage.setItem(key, JSON.stringify(draft ?? null));
-  } catch {
-    // Too long, or the browser keeps nothing: then it lives as long as the page.
-  }
-}
 
 /** What somebody would want to copy. @param {any} draft */
 function writtenIn(draft) {
@@ -53,6 +44,8 @@ class TimbalCard extends Part {
   #failed = [];
   /** @type {any} */
   #draft;
+  /** @type {unknown} What was sent last, whether or not it arrived. */
+  #sent;
 
   constructor() {
     super();
@@ -71,6 +64,7 @@ class TimbalCard extends Part {
     /** @type {unknown} */
     this.failure = undefined;
     this.#failed = [];
+    this.#sent = undefined;
   }
 
   connectedCallback() {
@@ -89,7 +83,7 @@ class TimbalCard extends Part {
     this.#key = key;
     this.#view?.remove();
     this.#view = undefined;
-    this.#draft = JSON.parse(sessionStorage.getItem(key) ?? "null") ?? undefined;
+    this.#draft = kept(key);
     const news = inbox.settled.get(key);
     if (this.item.settled) this.outcome = this.item.settled;
     else if (news) this.#settle(news);
@@ -101,22 +95,23 @@ class TimbalCard extends Part {
     if (this.outcome || this.sending) return;
     if (news.state) {
       this.outcome = news;
+      this.problem = null;
       announce("This was settled by somebody else");
     }
     if (news.state && "value" in news) return;
     const { item } = this;
     const { settled } = await client.item(item.run_id, item.id).catch(() => item);
-    if (settled && item === this.item) this.outcome = settled;
+    if (settled && item === this.item) [this.outcome, this.problem] = [settled, null];
   }
 
   render() {
     const { item, outcome, problem } = this;
     const refusal = outcome ? null : refusalOf(item.event);
-    const lost = outcome !== null && this.#draft !== undefined && !this.mine;
+    const lost = outcome !== null && this.#draft !== undefined && !this.mine && !same(outcome.value, this.#sent ?? this.#draft);
     const written = lost && writtenIn(this.#draft);
     return html`<article class="card" aria-labelledby="head-${item.id}">
       <header class="asks" id="head-${item.id}">
-        <span class="tag">${KINDS[item.kind] ?? text(item.kind)}</span><span>${text(item.event.runnable_path)} · asked ${since(item.asked_at)}</span>
+        <span class="tag">${nameOf(item.kind)}</span><span>${text(item.event.runnable_path)} · asked ${since(item.asked_at)}</span>
         ${item.expires_at && !outcome ? html`<span class="tag deadline">${until(item.expires_at)}</span>` : nothing}
       </header>
       ${refusal ? html`<p class="notice">${refusal}</p>` : nothing}
@@ -135,8 +130,8 @@ class TimbalCard extends Part {
     const failure = failureOf(() => {
       if (this.#view?.localName === tag) return this.#give();
       this.#view = document.createElement(tag);
-      this.#view.addEventListener("answer", (/** @type {CustomEvent} */ event) => this.#send(event.detail.value));
-      this.#view.addEventListener("draft", (/** @type {CustomEvent} */ event) => this.#keep(event.detail.value));
+      this.#view.addEventListener("answer", (/** @type {CustomEvent} */ event) => this.#send(event.detail?.value));
+      this.#view.addEventListener("draft", (/** @type {CustomEvent} */ event) => this.#keep(event.detail?.value));
       this.#view.draft = this.#draft;
       this.#give();
       this.find(".asking").replaceChildren(this.#view);
@@ -165,13 +160,15 @@ class TimbalCard extends Part {
   /** @param {unknown} value */
   async #send(value) {
     if (this.sending || this.outcome) return;
+    if (value === undefined) return void (this.problem = { words: "There was no answer in that." });
     const { item } = this, key = this.#key;
     this.sending = true;
+    this.#sent = value;
     this.problem = null;
     this.errors = [];
     try {
       const answered = await client.answer(item.run_id, item.id, value);
-      sessionStorage.removeItem(key);
+      keep(key, undefined);
       const [receipt] = answered.receipts;
       announce("Your answer was taken");
       if (key === this.#key) {
@@ -183,7 +180,9 @@ class TimbalCard extends Part {
     } catch (error) {
       if (key !== this.#key) return;
       this.sending = false;
-      this.#refused(error, value);
+      const news = inbox.settled.get(key); // passed by while it was on its way
+      if (error instanceof Unreachable && news) this.#settle(news);
+      else this.#refused(error, value);
     }
   }
 
@@ -191,7 +190,7 @@ class TimbalCard extends Part {
   #refused(error, value) {
     const { status, receipts, errors, message } = error instanceof Problem ? error : new Problem({ detail: String(error) });
     if (error instanceof Unreachable || status >= 500) {
-      const words = error instanceof Unreachable ? "Not sent: the server can't be reached. Your answer is kept." : `Not sent: ${message}.`;
+      const words = error instanceof Unreachable ? "Perhaps not sent: the server can't be reached. Your answer is kept, and counts once however often you try." : `Not sent: ${message}.`;
       this.problem = { words, again: () => this.#send(value) };
     } else if (status === 409 || status === 410) {
       if (this.#draft === undefined) this.#keep(value);

@@ -1,7 +1,7 @@
 // A conversation: started here or reopened by its run, read as it happens, and gone on with.
 
 import { Problem, Unreachable } from "./client.js";
-import { announce, client, inbox, may, runnables } from "./context.js";
+import { announce, client, inbox, keep, kept, may, now, runnables } from "./context.js";
 import { LOADING, text, warning } from "./data.js";
 import "./form.js";
 import { Part } from "./part.js";
@@ -29,7 +29,7 @@ class TimbalChat extends Part {
   #draft = "";
   #stuck = true;
   #top = 0;
-  #since = Date.now();
+  #since = now();
   /** @type {HTMLElement | null} */
   #main = null;
   #grown = new ResizeObserver(() => this.#scroll());
@@ -81,6 +81,7 @@ class TimbalChat extends Part {
       this.#shown = this.runId;
       this.#clear();
       this._name = this.runnable ?? "";
+      this.#draft = kept(this.#place) ?? "";
       void this.#open(this.#end.signal);
     }
   }
@@ -239,6 +240,11 @@ class TimbalChat extends Part {
     return this.#served?.at.replace("/", "") ?? "";
   }
 
+  /** Under which name the message is kept that is not sent yet. */
+  get #place() {
+    return `timbal-message ${this.#shown ?? this._name}`;
+  }
+
   /** Start a run; gives whether it was. @param {Record<string, unknown>} input @param {{parentId?: string, resume?: Record<string, unknown>}} [more] */
   async #start(input, more) {
     const signal = this.#end.signal;
@@ -266,8 +272,10 @@ class TimbalChat extends Part {
   /** @param {string} prompt */
   async #send(prompt) {
     if (!prompt.trim() || this._busy || this.#running) return;
+    const place = this.#place;
     if (!(await this.#start({ prompt }, { parentId: this._turns.at(-1)?.run }))) return;
     this.#draft = "";
+    keep(place, undefined);
     this.requestUpdate();
   }
 
@@ -405,7 +413,7 @@ class TimbalChat extends Part {
     const edit = last?.root?.state === "cancelled" ? html`<button type="button" class="quiet" @click=${() => this.#refill(promptOf(last.root?.input))}>Edit and send again</button>` : nothing;
     return html`<form class="composer" @submit=${(/** @type {Event} */ event) => (event.preventDefault(), this.#send(this.#draft))}>
       <label class="unseen" for="message">Message to ${this._name}</label>
-      <textarea id="message" rows="1" placeholder="Message ${this._name}" .value=${this.#draft} @input=${(/** @type {any} */ event) => (this.#draft = event.target.value)} @keydown=${this.#pressed}></textarea>
+      <textarea id="message" rows="1" placeholder="Message ${this._name}" .value=${this.#draft} @input=${(/** @type {any} */ event) => keep(this.#place, (this.#draft = event.target.value))} @keydown=${this.#pressed}></textarea>
       <div class="buttons">${again}${edit}${stop}<button class="primary" ?disabled=${this._busy || this.#running}>Send</button></div>
       ${open ? html`<p class="hint">Something above waits for an answer. A new message leaves it unanswered, where that is allowed.</p>` : nothing}
     </form>`;

@@ -196,7 +196,10 @@ export class Client {
   async #json(path, { method, body } = {}) {
     const sent = body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
     const response = await this.#fetch(path, { method, ...sent, accept: "application/json" });
-    return response.status === 204 ? null : response.json();
+    if (response.status === 204) return null;
+    return response.json().catch(() => {
+      throw new Unreachable(); // the connection was lost in the middle
+    });
   }
 
   /** @param {string} path @param {RequestInit & {accept?: string}} options @returns {Promise<Response>} */

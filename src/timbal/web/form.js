@@ -7,6 +7,20 @@ import { visible } from "./form/schema.js";
 import { Part } from "./part.js";
 import { html, nothing } from "./vendor/lit.js";
 
+let pressed = false;
+for (const name of ["pointerdown", "pointerup", "pointercancel"]) {
+  addEventListener(name, () => (pressed = name === "pointerdown"), true);
+}
+
+/** When the click that is under way has come to its button, which must not move away before. @returns {Promise<void>} */
+function released() {
+  return new Promise((go) => {
+    const done = () => setTimeout(go);
+    if (!pressed) return done();
+    for (const name of ["pointerup", "pointercancel"]) addEventListener(name, done, { once: true });
+  });
+}
+
 /** Fires `change` with `detail.value`, the draft so far, on every edit. */
 export class TimbalForm extends Part {
   static properties = ["schema", "value", "name", "disabled", "readonly"];
@@ -70,8 +84,10 @@ export class TimbalForm extends Part {
   }
 
   /** Only what was filled in is judged: an empty field may yet be filled in. @param {Node} node */
-  leave(node) {
-    if (!node.edited && !this.#isUnfinished(node)) return;
+  async leave(node) {
+    await released();
+    // What the server said stands until the field is edited.
+    if (!(node.edited || this.#isUnfinished(node)) || (node.error && node.error !== UNFINISHED)) return;
     node.error = this.#complaint(node);
     this.requestUpdate();
   }

@@ -1,11 +1,11 @@
 // Everything that waits for a person, in a list, and the one that is picked beside it.
 
 import "./card.js";
-import { client, inbox, isTyping, may } from "./context.js";
+import { client, inbox, isTyping, keep, kept, may } from "./context.js";
 import { LOADING, seen, text, warning } from "./data.js";
 import { keyOf } from "./inbox-state.js";
 import { Part } from "./part.js";
-import { KINDS, labelsOf, lineOf } from "./record.js";
+import { labelsOf, lineOf, nameOf } from "./record.js";
 import { since, until } from "./time.js";
 import { html, nothing, repeat } from "./vendor/lit.js";
 
@@ -17,7 +17,7 @@ const NO_FILTER = { runnable: "", kind: "", label: "", words: "" };
 const whole = (item) => JSON.stringify([item.event.payload, item.event.prompt, item.event.input, item.labels, item.runnable]).toLowerCase();
 
 class TimbalInbox extends Part {
-  static properties = ["selected", "view", "picked", "problem", "next", "most"];
+  static properties = ["selected", "view", "picked", "problem", "answered", "most"];
 
   /** @type {string | undefined} Which one was asked of the server. */
   #sought;
@@ -25,15 +25,15 @@ class TimbalInbox extends Part {
   constructor() {
     super();
     /** The filters, and the order. */
-    this.view = { ...NO_FILTER, urgent: false, ...JSON.parse(sessionStorage.getItem("timbal-inbox") ?? "{}") };
+    this.view = { ...NO_FILTER, urgent: false, ...kept("timbal-inbox") };
     this.selected = /** @type {string | undefined} */ (undefined);
     /** The one that is picked; it stays while it is, whatever becomes of it. */
     this.picked = /** @type {Item | undefined} */ (undefined);
     this.problem = "";
     /** Of a long list the beginning is there first, and the rest after it is seen. */
     this.most = 50;
-    /** Where to go when it is answered. */
-    this.next = /** @type {string | undefined} */ (undefined);
+    /** Whether it was answered here. */
+    this.answered = false;
   }
 
   connectedCallback() {
@@ -45,7 +45,8 @@ class TimbalInbox extends Part {
   /** @param {Map<PropertyKey, unknown>} changed */
   willUpdate(changed) {
     if (changed.has("selected")) {
-      this.picked = this.next = this.#sought = undefined;
+      this.picked = this.#sought = undefined;
+      this.answered = false;
       this.problem = "";
     }
     if (!this.selected || this.picked || !inbox.ready) return;
@@ -56,7 +57,7 @@ class TimbalInbox extends Part {
   /** @param {string} key One that does not wait any more. */
   async #fetch(key) {
     const [runId = "", id = ""] = key.split("/");
-    const [item, problem] = await client.item(runId, id).then((item) => [item, ""], (error) => [undefined, error.message]);
+    const [item, problem] = await client.item(runId, id).then((item) => [item, ""], (error) => [undefined, error.status === 403 ? "it is for others to answer" : error.message]);
     if (key !== this.selected) return;
     this.picked ??= item;
     this.problem = problem;
@@ -92,7 +93,7 @@ class TimbalInbox extends Part {
       <section class="detail" aria-label="The one you picked" tabindex="-1" ?data-picked=${this.selected} @answered=${(/** @type {CustomEvent} */ { detail }) => keyOf(detail.item) === this.selected && this.#answered()}>
         <a class="button back" href="#/inbox">‹ All that waits</a>
         ${this.picked ? html`<timbal-card .item=${this.picked}></timbal-card>` : this.#missing()}
-        ${this.next === undefined ? nothing : html`<p class="next"><a class="button primary" href="#/inbox/${this.next}">${this.next ? "Next" : "Back to the inbox"}</a></p>`}
+        ${this.answered ? html`<p class="next"><a class="button primary" href="#/inbox/${this.#next}">${this.#next ? "Next" : "Back to the inbox"}</a></p>` : nothing}
       </section>`;
   }
 
@@ -109,7 +110,7 @@ class TimbalInbox extends Part {
       if (options.length < 2 && !chosen) return nothing;
       return html`<select aria-label=${words} @change=${(/** @type {any} */ event) => this.#set({ [name]: event.target.value })}>
         <option value="">${words}: all</option>
-        ${options.map((one) => html`<option value=${one} ?selected=${one === chosen}>${(name === "kind" && KINDS[one]) || seen(one)}</option>`)}
+        ${options.map((one) => html`<option value=${one} ?selected=${one === chosen}>${name === "kind" ? nameOf(one) : seen(one)}</option>`)}
       </select>`;
     };
     return html`<div class="filters" role="search">
@@ -122,7 +123,7 @@ class TimbalInbox extends Part {
   /** @param {object} change */
   #set(change) {
     this.view = { ...this.view, ...change };
-    sessionStorage.setItem("timbal-inbox", JSON.stringify(this.view));
+    keep("timbal-inbox", this.view);
   }
 
   /** @param {Item} item */
@@ -130,7 +131,7 @@ class TimbalInbox extends Part {
     const key = keyOf(item), open = inbox.items.has(key);
     return html`<li><a class="card" href="#/inbox/${key}" aria-current=${key === this.selected ? "true" : nothing}>
       <bdi class="line">${seen(lineOf(item.event))}</bdi>
-      <span class="about">${open ? nothing : html`<span class="tag">settled</span>`}<span>${KINDS[item.kind] ?? seen(item.kind)} · ${item.event.runnable_path} · ${since(item.asked_at)}</span>
+      <span class="about">${open ? nothing : html`<span class="tag">settled</span>`}<span>${nameOf(item.kind)} · ${item.event.runnable_path} · ${since(item.asked_at)}</span>
         ${item.expires_at && open ? html`<span class="tag">${until(item.expires_at)}</span>` : nothing}${labelsOf(item).map((one) => html`<bdi class="tag">${seen(one)}</bdi>`)}</span>
     </a></li>`;
   }
@@ -141,8 +142,13 @@ class TimbalInbox extends Part {
     return keys[keys.indexOf(this.selected ?? "") + step];
   }
 
+  /** Where to go when it is answered. */
+  get #next() {
+    return this.#neighbour(1) ?? this.#neighbour(-1) ?? "";
+  }
+
   #answered() {
-    this.next = this.#neighbour(1) ?? this.#neighbour(-1) ?? "";
+    this.answered = true;
     this.focusOn(".next a");
   }
 

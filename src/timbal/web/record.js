@@ -1,15 +1,16 @@
 // What is known of an item besides its question: who asked and when, until when, and what became of it.
 
-import { served } from "./context.js";
-import { brief, changes, data, rows, text } from "./data.js";
+import { may, served } from "./context.js";
+import { brief, changes, data, rows, seen, text } from "./data.js";
 import { date, since } from "./time.js";
 import { html, nothing } from "./vendor/lit.js";
 
 /** @typedef {import("./client.js").PendingItem & {settled?: Outcome | null}} Item */
 /** @typedef {{state: string, value?: any, by?: {sub: string} | null, at?: number | null, channel?: string | null, next_run_id?: string | null}} Outcome */
 
-/** @type {Record<string, string>} */
-export const KINDS = { ask_user: "Question", ask_user_multi: "Choice", confirm: "Yes or no", approval: "Approval", suspend: "Question" };
+const KINDS = new Map(Object.entries({ ask_user: "Question", ask_user_multi: "Choice", confirm: "Yes or no", approval: "Approval", suspend: "Question" }));
+/** @param {string} kind */
+export const nameOf = (kind) => KINDS.get(kind) ?? seen(kind);
 
 /** The question itself, if it is a text. @param {any} payload @returns {[string?, string?]} Its name and its words. */
 export function questionOf(payload) {
@@ -77,13 +78,13 @@ export function recordOf(item, outcome) {
     <summary>Record</summary>
     ${rows([
       ["Asked", html`${date(item.asked_at)} by ${text(event.runnable_path)}`],
-      ["Where", html`<a href="#/chat/${item.run_id}?item=${item.id}">See it in its run</a>`],
+      ["Where", may("run") && html`<a href="#/chat/${item.run_id}?item=${item.id}">See it in its run</a>`],
       ["Tool call", event.tool_call_id && text(event.tool_call_id)],
       ["Labels", labelsOf(item).length && data(labelsOf(item))],
       ["Only for", forWhom(event)],
       ["Time limit", item.expires_at && date(item.expires_at)],
       ["Settled", outcome?.at && html`${date(outcome.at)}${byWhom(outcome)}`],
-      ["Then", outcome?.next_run_id && html`<a href="#/chat/${outcome.next_run_id}">The run that went on</a>`],
+      ["Then", may("run") && outcome?.next_run_id && html`<a href="#/chat/${outcome.next_run_id}">The run that went on</a>`],
     ])}
   </details>`;
 }

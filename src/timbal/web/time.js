@@ -1,5 +1,6 @@
 // Times in words.
 
+import { now } from "./context.js";
 import { html } from "./vendor/lit.js";
 
 const HOUR = 3600, DAY = 24 * HOUR;
@@ -57,7 +58,7 @@ class TimbalTime extends HTMLElement {
   }
 
   tell() {
-    const seconds = (Date.now() - this.at) / 1000;
+    const seconds = (now() - this.at) / 1000;
     const told = this.words(seconds);
     if (super.textContent === told) return;
     super.textContent = told;

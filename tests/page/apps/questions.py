@@ -1,9 +1,9 @@
 """Questions of every kind, as the test words them."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from timbal import Agent, Tool, suspend
 from timbal.testing import TestModel
@@ -73,3 +73,17 @@ refund = Tool(
 )
 once = Tool(_refund, name="once", requires_approval=True, approval_grantable=False)
 assistant: Agent[Any] = Agent("assistant", TestModel(handler=_say), tools=[ask_user])
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("an even number, please")
+    return number
+
+
+def _pair() -> Any:
+    """Ask for a number that only this process can judge."""
+    return suspend({"question": "How many?"}, response_type=Annotated[int, AfterValidator(_even)])
+
+
+pair = Tool(_pair, name="pair")
