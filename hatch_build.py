@@ -24,7 +24,7 @@ class BundlePage(BuildHookInterface[Any]):
         if version == "editable" or not esbuild.is_file():
             return
         built = Path(mkdtemp(prefix="timbal-page-"))
-        options = ["--minify", "--target=es2022", "--log-level=warning"]
+        options = ["--minify", "--target=es2022", "--charset=utf8", "--legal-comments=none", "--log-level=warning"]
         bundle = ["--bundle", "--format=esm", *(f"--external:./{name}" for name in ALONE)]
         entries = [str(web / name) for name in ENTRIES]
         subprocess.run([esbuild, *entries, *options, *bundle, f"--outdir={built}"], check=True)
