@@ -204,6 +204,24 @@ def test_back_and_forward_lead_through_all_views(server: Server, page: Page) -> 
         expect(landmark).to_be_visible()
 
 
+def test_a_message_that_is_not_sent_yet_is_kept_when_one_looks_elsewhere(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/#/new/assistant")
+    message = page.get_by_role("textbox", name="Message to assistant")
+    message.fill("half a tho")
+    page.get_by_role("link", name="Inbox").click()
+    expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    page.go_back()
+    expect(message).to_have_value("half a tho")
+    page.reload()
+    expect(message).to_have_value("half a tho")
+    message.press("Enter")
+    expect(page.get_by_label("Your answer")).to_be_visible()
+    expect(message).to_have_value("")
+    page.goto(f"{server.url}/#/new/assistant")
+    expect(page.get_by_role("heading", name="assistant")).to_be_visible()
+    expect(message).to_have_value("")
+
+
 # -- people ------------------------------------------------------------------------------------------------------------
 
 
