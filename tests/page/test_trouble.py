@@ -318,6 +318,17 @@ def test_fifty_questions_of_one_run_are_answered_in_its_conversation(server: Ser
     expect(page.get_by_label("47 waiting")).to_be_visible()
 
 
+def test_fifty_questions_that_come_at_once_are_not_fifty_requests(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/#/runs")
+    expect(page.get_by_text("Nothing has run yet.")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/runs?" in request.url else None)
+    run(server, "many", count=50)
+    expect(page.get_by_label("50 waiting")).to_be_visible()
+    expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(1)
+    assert len(asked) < 10
+
+
 CAREFREE = """import { registerRenderer } from "../web/renderers.js";
 customElements.define("is-carefree", class extends HTMLElement {
   connectedCallback() {

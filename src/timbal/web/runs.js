@@ -7,6 +7,9 @@ import { moment, stateTag, statuses, timeline, took } from "./timeline.js";
 import { html, nothing } from "./vendor/lit.js";
 
 class TimbalRuns extends Part {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #soon;
+
   static properties = props("runId", "_runs", "_next", "_record", "_problem", "_filter");
 
   constructor() {
@@ -30,8 +33,12 @@ class TimbalRuns extends Part {
     this.listen(window, "focus", () => this.#refresh());
   }
 
+  /** Once for all news that come together. */
   #refresh() {
-    if (!document.hidden) void this.#load();
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      if (!document.hidden) void this.#load();
+    }, 100);
   }
 
   /** @param {Map<string, unknown>} changed */
