@@ -277,7 +277,7 @@ def test_an_item_that_is_not_there_is_told(server: Server, page: Page, page_guar
     expect(page.get_by_role("alert")).to_contain_text("It can't be shown")
 
 
-HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnp.exe\u200b \u0000"
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnp.exe\u200b\u061c\U000e0041 \u0000"
 
 
 def test_hostile_texts_are_shown_as_text(server: Server, page: Page) -> None:
@@ -288,10 +288,10 @@ def test_hostile_texts_are_shown_as_text(server: Server, page: Page) -> None:
         "big": "y" * 1_000_000,
     }
     payload = {name.replace("\0", ""): value for name, value in payload.items()}
-    item = ask(server, payload, "ask_user", response_schema=STRING, labels={"a": HOSTILE})
+    item = ask(server, payload, "ask_user", response_schema=STRING, labels={"a": HOSTILE.replace("\0", "")})
     card = item.open(page)
     expect(card.get_by_role("group").first).to_contain_text("<script>alert(1)</script>")
-    expect(card.get_by_role("group").first).to_contain_text("[U+202E]gnp.exe[U+200B]")
+    expect(card.get_by_role("group").first).to_contain_text("[U+202E]gnp.exe[U+200B][U+061C][U+E0041]")
     assert page.evaluate("document.querySelectorAll('article :is(script, img)').length") == 0
     more = card.get_by_role("button", name="Show all 1,000,000 characters")
     more.click()

@@ -204,6 +204,24 @@ def test_back_and_forward_lead_through_all_views(server: Server, page: Page) -> 
         expect(landmark).to_be_visible()
 
 
+def test_a_message_that_is_not_sent_yet_is_kept_when_one_looks_elsewhere(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/#/new/assistant")
+    message = page.get_by_role("textbox", name="Message to assistant")
+    message.fill("half a tho")
+    page.get_by_role("link", name="Inbox").click()
+    expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    page.go_back()
+    expect(message).to_have_value("half a tho")
+    page.reload()
+    expect(message).to_have_value("half a tho")
+    message.press("Enter")
+    expect(page.get_by_label("Your answer")).to_be_visible()
+    expect(message).to_have_value("")
+    page.goto(f"{server.url}/#/new/assistant")
+    expect(page.get_by_role("heading", name="assistant")).to_be_visible()
+    expect(message).to_have_value("")
+
+
 # -- people ------------------------------------------------------------------------------------------------------------
 
 
@@ -298,6 +316,17 @@ def test_fifty_questions_of_one_run_are_answered_in_its_conversation(server: Ser
         card.get_by_role("button", name="Send answer").click()
         expect(card).to_contain_text(TAKEN)
     expect(page.get_by_label("47 waiting")).to_be_visible()
+
+
+def test_fifty_questions_that_come_at_once_are_not_fifty_requests(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/#/runs")
+    expect(page.get_by_text("Nothing has run yet.")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/runs?" in request.url else None)
+    run(server, "many", count=50)
+    expect(page.get_by_label("50 waiting")).to_be_visible()
+    expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(1)
+    assert len(asked) < 10
 
 
 CAREFREE = """import { registerRenderer } from "../web/renderers.js";

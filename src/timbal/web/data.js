@@ -6,10 +6,10 @@ import { html, nothing } from "./vendor/lit.js";
 const LONG = 400, MANY = 50;
 
 /** What nobody sees, and what changes how the rest is seen. */
-const UNSEEN = /[\0-\x08\x0b-\x1f\x7f\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
+const UNSEEN = /[\0-\x08\x0b-\x1f\x7f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** @param {string} text */
-export const seen = (text) => text.replace(UNSEEN, (one) => `[U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+export const seen = (text) => text.replace(UNSEEN, (one) => `[U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`);
 
 /** A text whose direction is its own affair; of a long one the beginning. @param {unknown} given @returns {unknown} */
 export function text(given) {

@@ -11,6 +11,9 @@ import { html, nothing } from "./vendor/lit.js";
 class TimbalRuns extends Part {
   static properties = ["runId", "_runs", "_next", "_record", "_problem", "_filter"];
 
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #soon;
+
   constructor() {
     super();
     /** @type {string | undefined} */
@@ -32,8 +35,12 @@ class TimbalRuns extends Part {
     this.listen(window, "focus", () => this.#refresh());
   }
 
+  /** Once for all news that come together. */
   #refresh() {
-    if (!document.hidden) void this.#load();
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      if (!document.hidden) void this.#load();
+    }, 100);
   }
 
   /** @param {Map<string, unknown>} changed */
