@@ -145,15 +145,18 @@ async def test_a_turn_that_came_to_its_last_model_call(api: FakeApi, model: Mode
 
 
 async def test_a_turn_that_ran_out_of_time(api: FakeApi, model: Model) -> None:
+    goes_on = asyncio.Event()
+
     async def slow() -> None:
         """Take long."""
-        await asyncio.Event().wait()
+        await goes_on.wait()
 
     api.say(use(("slow", {}), ("ping", {})), {"content": "the end"})
     store = MemoryStore()
-    hurried: Agent[Any] = Agent("assistant", model, [slow, ping], store=store, timeout=0.5)
+    hurried: Agent[Any] = Agent("assistant", model, [slow, ping], store=store, timeout=2)
     late = await hurried("go")
     assert late.status.reason == "timeout"
+    goes_on.set()
     patient: Agent[Any] = Agent("assistant", model, [slow, ping], store=store)
     await finish(patient, api, late.run_id, 2)
 
