@@ -52,8 +52,10 @@ def page_guard() -> Iterator[PageGuard]:
 
 
 @pytest.fixture
-def open_context(browser: Browser, page_guard: PageGuard) -> Iterator[Callable[..., BrowserContext]]:
-    """Open contexts: each is a browser of its own, whose tabs share what they store."""
+def open_context(
+    browser: Browser, page_guard: PageGuard, serve: Callable[..., Server]
+) -> Iterator[Callable[..., BrowserContext]]:
+    """Open contexts: each is a browser of its own, whose tabs share what they store. They close before servers do."""
     with ExitStack() as stack:
 
         def opened(**options: Any) -> BrowserContext:
