@@ -167,7 +167,7 @@ def test_an_answer_from_elsewhere_is_noticed_while_the_person_thinks(folder: Pat
         (asked,) = re.findall(r"timbal resume .*", piped("pending", folder=folder).stdout)
         words = asked.replace("ANSWER", "mysql").split()[1:]
         assert piped(*words, "--by", "grace", folder=folder).returncode == 0
-        session.wait_for("grace answered 'mysql' at ")
+        session.wait_for("grace (command line) answered 'mysql' at ")
         session.wait_for("Drop the old database")
         session.type("n", at=">")
         session.wait_for("Done: mysql://shop-db beside the old one.")

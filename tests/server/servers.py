@@ -110,7 +110,7 @@ def _is_there(url: str) -> bool:
 def read(response: httpx.Response) -> Iterator[Told]:
     """The server-sent events of a response."""
     name, id, data = None, None, []
-    for line in response.iter_lines():
+    for line in _lines(response):
         field, _, value = line.partition(": ")
         if field == "event":
             name = value
@@ -121,6 +121,14 @@ def read(response: httpx.Response) -> Iterator[Told]:
         elif not line and data:
             yield Told(name, id, json.loads("\n".join(data)))
             name, id, data = None, None, []
+
+
+def _lines(response: httpx.Response) -> Iterator[str]:
+    """Lines that end with LF: `iter_lines` also breaks at what else Unicode has for that, which JSON may hold."""
+    left = ""
+    for text in response.iter_text():
+        *lines, left = (left + text).split("\n")
+        yield from lines
 
 
 @contextmanager

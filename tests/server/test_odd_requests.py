@@ -64,7 +64,7 @@ def test_odd_texts_are_kept_as_they_are_or_refused(http: httpx.Client, text: str
             assert refused.status_code in (404, 410, 422), refused.text
 
 
-@pytest.mark.parametrize("id", ["%00", "a%00b", "%ff", "..", "%2e%2e", "'", "x" * 5000, "0" * 32, "-1", "null"])
+@pytest.mark.parametrize("id", ["%00", "a%00b", "%ff", "%2e%2e", "'", "x" * 5000, "0" * 32, "-1", "null"])
 def test_ids_that_nobody_has_lead_nowhere(http: httpx.Client, id: str) -> None:
     for path in (f"/runs/{id}", f"/runs/{id}/events", f"/pending/{id}/{id}"):
         assert http.get(path).status_code == 404, path
