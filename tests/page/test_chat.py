@@ -71,6 +71,7 @@ def start(page: Page, office: Office, words: str) -> str:
 
 def say(page: Page, words: str) -> None:
     box(page).fill(words)
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled()  # what ran before has ended
     box(page).press("Enter")
 
 
@@ -224,7 +225,8 @@ def test_a_new_message_in_another_tab_is_followed(open_context: Callable[..., Br
     first, second = context.new_page(), context.new_page()
     start(first, shared, "Plan a database")
     second.goto(first.url)
-    expect(log(second).get_by_text("waits for an answer")).to_be_visible()
+    for page in (first, second):
+        expect(log(page).get_by_text("waits for an answer")).to_be_visible()
     say(first, "Hello instead")
     for page in (first, second):
         expect(log(page).get_by_text("Left here: a new message came instead of an answer.")).to_be_visible()
