@@ -159,6 +159,42 @@ async def test_s12_a_sync_step_beside_a_question_is_recorded_before_the_pause_ho
     assert (done.output, log) == (["yes", "effect"], ["effect"])
 
 
+async def test_s12_a_step_in_a_thread_that_begins_as_its_call_pauses_is_done_once(world: World) -> None:
+    """A sibling's question ends the group while the step is on its way, in its thread, to its first line."""
+    log: Log = []
+    begins, paused, over = threading.Event(), threading.Event(), threading.Event()
+
+    def known_by() -> str:
+        begins.set()
+        paused.wait()
+        return "effect"
+
+    effect = step(key=known_by)(lambda: log.append("effect"))
+
+    def in_a_thread() -> None:
+        try:
+            effect()
+        finally:
+            over.set()
+
+    async def asks() -> None:
+        await asyncio.to_thread(begins.wait)
+        ask("go on?")
+
+    async def side_by_side() -> str:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.to_thread(in_a_thread))
+            group.create_task(asks())
+        return "done"
+
+    waits = await Tool(side_by_side, store=world.store)()
+    paused.set()
+    await asyncio.to_thread(over.wait)
+    over.clear()
+    done = await go_on(Tool(side_by_side, store=world.cold()), waits, {"go on?": "yes"})
+    assert (done.output, log) == ("done", ["effect"])
+
+
 async def test_s12_what_parallel_tools_ask_is_told_before_the_end_of_the_run(world: World) -> None:
     def agent() -> Agent[Any]:
         effect = sync_step([])

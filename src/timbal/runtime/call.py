@@ -218,7 +218,7 @@ async def execute(frame: Frame, target: Runnable, values: dict[str, Any]) -> Out
     if limit is not None and limit.expired():
         frame.closed = True
         error = CallFailed("timeout", f"{target.name} took longer than {target.timeout} s", "TimeoutError")
-    if (frame.running or frame.unsure or frame.held) and run.halt is None:
+    if (frame.unsure or frame.held or not frame.close_if_idle()) and run.halt is None:
         await frame.settle(error)
         if frame.cleared and frame.held and not frame.asked:
             return await execute(frame.again(), target, values)

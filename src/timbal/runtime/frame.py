@@ -185,12 +185,26 @@ class Frame(Scope):
         if self.timed_out():
             raise RuntimeError(f"{self.path} has run out of time; its handler can't go on with the run")
         if self.closed:
-            if self.asked:
-                raise Pause
-            raise RuntimeError(
-                f"the handler of {self.path} has returned; a task that it left running can't go on with the run"
-            )
+            raise self._too_late()
         return scope
+
+    def _too_late(self) -> BaseException:
+        """What an operation of a call that is closed is told."""
+        if self.asked:
+            return Pause()
+        return RuntimeError(
+            f"the handler of {self.path} has returned; a task that it left running can't go on with the run"
+        )
+
+    def set_off(self) -> None:
+        """An operation is in flight from here on, so that the call waits for it; raises where that is closed meanwhile.
+
+        A step may come from any thread: it is either waited for, or never performed.
+        """
+        with self.run.lock:
+            if self.closed:
+                raise self._too_late()
+            self.running += 1
 
     def timed_out(self) -> bool:
         """Whether this call, or one that it is part of, has run out of time."""
@@ -356,7 +370,7 @@ class Frame(Scope):
         """A call of a runnable begins, in the task that asks for it."""
         scope = self.enter()
         place = self.place(scope, kind, name, what)
-        self.running += 1
+        self.set_off()
         return scope, place
 
     async def sure(self, place: Recalled | Held, kind: str, name: str, what: Callable[[], str]) -> str:
@@ -387,7 +401,8 @@ class Frame(Scope):
 
     def left(self) -> None:
         """An operation of this call is no longer in flight."""
-        self.running -= 1
+        with self.run.lock:
+            self.running -= 1
         self.move()
 
     # -- the end -----------------------------------------------------------------------------------------------------
@@ -396,6 +411,10 @@ class Frame(Scope):
         """Wait until no operation of this call is in flight and its unsure questions are told apart; then close it."""
         if self.asked and (self.running or self.unsure):
             await self.run.flush()
+        while not await self._settled(error):
+            pass
+
+    async def _settled(self, error: BaseException | None) -> bool:
         while self.running:
             waiter = asyncio.get_running_loop().create_future()
             self.waiters = [*self.waiters, waiter]
@@ -420,7 +439,15 @@ class Frame(Scope):
                 self.asked = [*self.asked, question.asked]
         if self.held and not self.asked:
             self.cleared |= {await self._clear(*one) for one in self.held}
-        self.close()
+        return self.close_if_idle()
+
+    def close_if_idle(self) -> bool:
+        """Close it, unless an operation of it is in flight; gives whether it is closed."""
+        with self.run.lock:
+            if self.running:
+                return False
+            self.close()
+        return True
 
     async def _clear(self, kind: str, name: str, what: str) -> str:
         """Wait until the records that a held operation might have been are claimed by others; gives its segment."""

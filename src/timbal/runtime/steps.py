@@ -33,8 +33,8 @@ def step(call: Frame, step: Step) -> Any:
     frame, replay = _begin(call, key, name)
     if replay is not None:
         return _replay(call, replay, step)
+    call.set_off()
     token = current.set(frame)
-    call.running += 1
     try:
         frame.home = home()
         fact, value = _returned(call, frame, step, step.function(*step.args, **step.kwargs))
@@ -66,8 +66,8 @@ async def step_async(call: Frame, step: Step) -> Any:
 
 
 async def _perform_step(call: Frame, frame: Frame, step: Step, scope: Scope) -> Any:
+    call.set_off()
     token = current.set(frame)
-    call.running += 1
     try:
         frame.home = home()
         fact, value = _returned(call, frame, step, await step.function(*step.args, **step.kwargs))
