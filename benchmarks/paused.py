@@ -22,8 +22,9 @@ from timbal.core.facts import Asked, Ended  # noqa: E402
 from timbal.ports import Lease  # noqa: E402
 from timbal.stores import PostgresStore, SqliteStore  # noqa: E402
 from timbal.stores.base import BaseStore  # noqa: E402
+from timbal.stores.clock import now  # noqa: E402
 from timbal.testing import TestModel  # noqa: E402
-from timbal.testing.conformance.facts import done, new_id, now, opened, question  # noqa: E402
+from timbal.testing.conformance.facts import done, new_id, opened, question  # noqa: E402
 from timbal.types.content import ToolUseContent  # noqa: E402
 from timbal.types.message import Message  # noqa: E402
 

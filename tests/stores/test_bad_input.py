@@ -15,7 +15,7 @@ from timbal.core.facts import Noted
 from timbal.errors import LeaseLost, StoreError, UnknownRecord
 from timbal.stores import SqliteStore
 from timbal.stores.base import BaseStore
-from timbal.stores.sqlite import check_version
+from timbal.stores.sqlite_file import check_version
 from timbal.testing.conformance.facts import begin, done, going_on, load, notes
 
 

@@ -17,9 +17,10 @@ from timbal.core.facts import Ended
 from timbal.ports import Lease
 from timbal.stores import postgres_queries, sqlite_queries
 from timbal.stores.base import BaseStore
+from timbal.stores.clock import now
 from timbal.stores.listings import Slice, Where
 from timbal.stores.postgres_session import Ask
-from timbal.testing.conformance.facts import answer, begin, done, new_id, now, opened, question
+from timbal.testing.conformance.facts import answer, begin, done, new_id, opened, question
 
 FEW, MANY = 100, 100_000
 QUESTIONS = [

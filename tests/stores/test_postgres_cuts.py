@@ -17,6 +17,7 @@ from timbal.core.facts import Ended, Noted
 from timbal.errors import LeaseLost, StoreError
 from timbal.ports import Lease, RunRow
 from timbal.stores import PostgresStore
+from timbal.stores.clock import now
 from timbal.testing.conformance.facts import (
     answer,
     asked,
@@ -25,7 +26,6 @@ from timbal.testing.conformance.facts import (
     going_on,
     load,
     notes,
-    now,
     opened,
     settled,
 )

@@ -11,8 +11,9 @@ from timbal import Tool, suspend
 from timbal.errors import StoreError
 from timbal.ports import GONE, Lease, RunRow
 from timbal.runtime.resume import Resumption, _granted
-from timbal.runtime.run import new_id, now
+from timbal.runtime.run import new_id
 from timbal.stores import MemoryStore
+from timbal.stores.clock import now
 from timbal.stores.waiting import failed, wait
 from timbal.worker import Worker
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
+from ..stores import clock
 from ..terminal import command, plain_json
 from ..types.approval import Principal
 from .errors import DONE, FAILED, CliError
@@ -28,7 +28,7 @@ def grants(run_id: str, revoke: Sequence[str], where: Where, by: Principal, json
     if store is None:
         raise CliError(f"there is no run {run_id}: nothing was kept in this folder yet", hint="--store names a store.")
     run_id, found = asyncio.run(_revoked(store, run_id, revoke, by))
-    now = time.time_ns() // 1_000_000
+    now = clock.now()
     if json:
         screen.raw(plain_json(as_json({"items": [_as_dict(grant, now) for grant in found]})))
         return DONE

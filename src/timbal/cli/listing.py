@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import StoreError
+from ..stores import clock
 from ..terminal import command, plain_json
 from .answers import options_of
 from .errors import DONE, CliError
@@ -134,7 +134,7 @@ def _pending_json(item: PendingItem) -> dict[str, Any]:
 
 def _show_pending(screen: Screen, item: PendingItem, where: Where) -> None:
     """A question, and the command that answers it."""
-    now = time.time_ns() // 1_000_000
+    now = clock.now()
     words = words_of(item.event)
     screen.listing(f"? {words.headline}", "bold")
     aside = [*about(item.event), f"asked {ago(item.asked_at, now)}"]
@@ -159,7 +159,7 @@ def target_words(labels: Mapping[str, str], runnable: str, where: Where) -> list
 
 
 def _rows(screen: Screen, infos: Sequence[RunInfo]) -> list[tuple[str, ...]]:
-    now = time.time_ns() // 1_000_000
+    now = clock.now()
     length = SHORT_ID if screen.out.is_terminal and screen.out.width < WIDE else ID_LENGTH
     rows: list[tuple[str, ...]] = []
     later: set[str] = set()

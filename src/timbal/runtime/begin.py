@@ -12,6 +12,7 @@ from ..core.redaction import secrets
 from ..core.transcript import conversation
 from ..errors import RunExists
 from ..ports import Lease, RunRow, Settlement
+from ..stores.clock import now
 from ..stores.waiting import wait
 from ..types.run_status import RunStatus
 from .executions import Refused, check_runnable, check_same, fold, is_paused, load, tell_no_run
@@ -20,7 +21,7 @@ from .frame import Frame
 from .gated import show, visible
 from .resume import Resumption
 from .root import run_root
-from .run import Run, new_id, now, with_cause
+from .run import Run, new_id, with_cause
 from .schema import InvalidInput, presentable
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from ..core.codec import decode_all
 from ..core.ledger import Ledger, Question
 from ..core.narrate import pending_metadata
 from ..errors import ResumeRejected
+from ..stores.clock import now
 from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
 from .gated import visible
-from .run import new_id, now, with_cause
+from .run import new_id, with_cause
 from .schema import presentable
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from ..core.schema_check import check_against
 from ..core.transcript import conversation, output_value
 from ..errors import RunNotFound
 from ..ports import GONE, Lease, RunRow, Settlement, Settling, Store, Stored
+from ..stores.clock import now
 from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
@@ -26,7 +27,7 @@ from .failures import public, without_secrets
 from .frame import Frame
 from .gated import is_gated, show, visible
 from .root import run_root
-from .run import Run, Stopped, counter, now
+from .run import Run, Stopped, counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from threading import get_ident
@@ -17,6 +16,7 @@ from ..core.ledger import Ledger
 from ..core.narrate import asked_event, pause_output, pause_status, pending_metadata
 from ..errors import ReplayMismatch, StoreError
 from ..ports import GONE, Clock, Lease, Settlement, Store
+from ..stores.clock import now
 from ..stores.waiting import wait
 from ..types.events import OutputEvent
 from ..types.run_status import RunStatus
@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 
 #: How long a question may stay unpublished in a handler that swallowed its signal and works on.
 PUBLISH_SECONDS = 0.05
-
-
-def now() -> int:
-    """Unix milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 def new_id() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from ..stores import clock
 from ..types.approval import Principal
 from .access import Access, session_cookie
 from .bodies import read_body
@@ -137,7 +137,7 @@ class Page:
             for one in service.runnables.values()
         ]
         who = None if by is None else {"sub": by.sub, "roles": list(by.roles)}
-        return {"runnables": runnables, "by": who, "now": time.time_ns() // 1_000_000}
+        return {"runnables": runnables, "by": who, "now": clock.now()}
 
     async def _sign_in(self, request: Request) -> Response:
         """Keep a token in a cookie that scripts and other sites don't get; an empty one signs out."""

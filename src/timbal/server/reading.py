@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ..core.codec import decode_all
 from ..core.ledger import Ledger
 from ..errors import RunNotFound
-from ..stores.events import Piece, now
+from ..stores.clock import now
+from ..stores.events import Piece
 from ..stores.waiting import wait
 from . import sse
 from .problems import Problem

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RunNotFound, StoreError
 from ..runtime.handle import Given, RunHandle
 from ..runtime.run import new_id
-from ..stores.events import EventLog, now, open_log
+from ..stores.clock import now
+from ..stores.events import EventLog, open_log
 from ..types.approval import Principal
 from ..types.events import OutputEvent
 from ..worker import Worker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -18,6 +17,7 @@ from ..errors import ResumeRejected, RunErased, RunNotFound
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from ..types.approval import Principal
 from ..types.message import Message
+from . import clock
 from .listings import (
     Age,
     Found,
@@ -238,7 +238,7 @@ class BaseStore(ABC):
         while True:
             stored = await self._stored(run_id)
             ledger = Ledger.of(decode_all(stored.records))
-            now = time.time_ns() // 1_000_000
+            now = clock.now()
             decision = plan(ledger, answers, by, now, check_against)
             if isinstance(decision, Refuse):
                 raise ResumeRejected(decision.message, decision.receipts)
@@ -281,7 +281,7 @@ class BaseStore(ABC):
             raise RunNotFound(f"the conversation of run {run_id} has no standing decision {approval_id}")
         if found.revoked_at is not None:
             return found
-        fact = Revoked(approval_id, time.time_ns() // 1_000_000, by.model_dump() if by is not None else None)
+        fact = Revoked(approval_id, clock.now(), by.model_dump() if by is not None else None)
         records = await wait(self.append(found.run_id, encode((fact,))))
         ledger = Ledger.of(decode_all(records))
         return next(one.grant for one in standing_in(ledger) if one.gate.id == approval_id)
@@ -305,7 +305,7 @@ class BaseStore(ABC):
         `abandoned_older_than` says so, and one at work never. A turn of a conversation stays as long as a later one.
         `dry_run` removes nothing, and gives what would be.
         """
-        now = time.time_ns() // 1_000_000
+        now = clock.now()
         abandoned = None if abandoned_older_than is None else now - milliseconds(abandoned_older_than)
         return await wait(self._prune(Prune(now - milliseconds(older_than), abandoned, dry_run)))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .events import INBOX, Batch, EventLog, Piece, now
+from .clock import now
+from .events import INBOX, Batch, EventLog, Piece
 from .memory import MemoryStore
 
 

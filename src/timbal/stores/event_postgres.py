@@ -10,7 +10,8 @@ from contextlib import suppress
 from hashlib import md5
 
 from ..errors import StoreError
-from .events import INBOX, Batch, EventLog, Piece, cut, joined, now
+from .clock import now
+from .events import INBOX, Batch, EventLog, Piece, cut, joined
 from .postgres import PostgresStore
 from .postgres_jobs import Job
 from .postgres_session import Ask, Cut, Row, Session, Statement

@@ -7,7 +7,8 @@ import sqlite3
 from contextlib import suppress
 
 from ..errors import StoreError
-from .events import INBOX, Batch, EventLog, Piece, cut, joined, now
+from .clock import now
+from .events import INBOX, Batch, EventLog, Piece, cut, joined
 from .sqlite import SqliteStore
 from .sqlite_queries import key
 from .waiting import wait

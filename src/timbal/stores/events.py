@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -150,11 +149,6 @@ def cut(batches: Sequence[tuple[int, str]], after: int, limit: int) -> list[tupl
 def joined(events: Sequence[str]) -> str:
     """Events as a batch is stored: JSON has no raw newline."""
     return "\n".join(events)
-
-
-def now() -> int:
-    """Unix milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 def open_log(store: BaseStore) -> EventLog:

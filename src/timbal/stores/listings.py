@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from ..core.facts import Asked, Gated, Settled
 from ..core.gates import public_decision
 from ..core.narrate import asked_event
 from ..types.events import ApprovalEvent, InteractionEvent
+from . import clock
 
 T = TypeVar("T")
 Age: TypeAlias = "float | timedelta"
@@ -144,7 +144,7 @@ def where_of(
     older_than: Age | None,
     newer_than: Age | None,
 ) -> Where:
-    now = time.time_ns() // 1_000_000
+    now = clock.now()
     return Where(
         runnable,
         kind,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from itertools import count, islice
@@ -14,6 +13,7 @@ from ..core.facts import Ended, Opened
 from ..errors import LeaseLost, RunExists, RunNotFound
 from ..ports import COMMITTED, Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from .base import BaseStore
+from .clock import now
 from .listings import UNFINISHED, Found, Prune, Pruned, RunInfo, Slice, Where, position
 from .waiting import Ready, failed
 
@@ -91,7 +91,7 @@ class MemoryStore(BaseStore):
             holder = held.holder if held is not None else None
             lease = self._take(execution, run) if run is not None else None
             if lease is None:
-                execution.due_at = execution.due_at or _now()
+                execution.due_at = execution.due_at or now()
             if stop is not None and holder is not None:
                 execution.stop = stop
         if stop is not None and holder is not None:
@@ -133,7 +133,7 @@ class MemoryStore(BaseStore):
                 return failed(LeaseLost(f"run {execution.run_id} was taken over by another run, or erased"))
             execution.lease = execution.stop = None
             execution.attempts = max(0, execution.attempts - 1)
-            execution.due_at = _now()
+            execution.due_at = now()
         execution.changed()
         return Ready(None)
 
@@ -142,7 +142,7 @@ class MemoryStore(BaseStore):
             found = [
                 (at, e)
                 for e in dict.fromkeys(self._by_run.values())
-                if e.runnable in runnables and not e.parked and (at := e.waits_since(_now())) is not None
+                if e.runnable in runnables and not e.parked and (at := e.waits_since(now())) is not None
             ]
         found.sort(key=lambda one: one[0])
         return Ready([Due(e.run_id, e.runnable, e.attempts) for _, e in found[:limit]])
@@ -169,7 +169,7 @@ class MemoryStore(BaseStore):
     def _settle(self, execution: _Execution, question: _Question, settlement: Settlement) -> None:
         question.settled = settlement.body
         execution.size += len(settlement.body)
-        question.settled_at = _now()
+        question.settled_at = now()
         self._open.pop(question.number, None)
         question.number = next(self._numbers)
         self._settled[question.number] = (execution, question)
@@ -209,7 +209,7 @@ class MemoryStore(BaseStore):
             self._reopen(execution)
             self._forget(execution)
             execution.lease = None
-            tombstone = _Tombstone.of(execution, _now())
+            tombstone = _Tombstone.of(execution, now())
             self._erased.update(dict.fromkeys((run.run_id for run in execution.runs), tombstone))
         execution.changed()
         return Ready(True)
@@ -459,10 +459,6 @@ class _Execution:
         waiters, self.waiters = self.waiters, ()
         for waiter in waiters:
             waiter.set_result(None)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _matches(where: Where, runnable: str, labels: Mapping[str, str], at: int) -> bool:

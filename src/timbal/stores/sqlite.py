@@ -2,65 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..core.facts import Ended, Opened
-from ..errors import LeaseLost, RunExists, RunNotFound, StoreError
 from ..ports import Due, Lease, QuestionRow, RunRow, Settlement, Settling, Stored
 from . import sqlite_queries as queries
 from .base import LEASE_SECONDS, BaseStore
+from .clock import now
 from .listings import Found, Prune, Pruned, RunInfo, Slice, Where
-from .process import is_gone, process_name
-from .sqlite_queries import SHIFT, TOP, id_of, key
-from .sqlite_writer import AWAKE_SECONDS, BUSY_SECONDS, Undo, Writer
+from .sqlite_desk import Desk
+from .sqlite_file import SCHEMA_VERSION, SqliteFile, data_version
+from .sqlite_writer import AWAKE_SECONDS, Writer
 from .waiting import wait
 
 T = TypeVar("T")
-
-APPLICATION_ID = 0x54494D42  # "TIMB" in the file's header: the file is ours
-#: Files `sqlite_<version>.sql` bring a file from the version before.
-SCHEMA_VERSION = 2
-
-_ADD_FACT = "INSERT INTO facts SELECT max(id) + 1, ? FROM facts WHERE id <= ?"  # the first lies at the base
-_ADD_QUESTION = (
-    "INSERT INTO questions (id, name, kind, asked_at, due_at, body)"
-    " SELECT coalesce(max(id) + 1, ?), ?, ?, ?, ?, ? FROM questions WHERE id BETWEEN ? AND ?"
-)
-#: The statement that decides a race: who sets it first has won.
-_SETTLE = "UPDATE questions SET settled = ? WHERE id BETWEEN ? AND ? AND name = ? AND settled IS NULL"
-
-#: A run that goes on with an execution, and the lease that it got.
-_ENTER = "INSERT INTO runs (id, execution, parent, t0, fence) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)"
-_TAKE = (
-    "UPDATE executions SET holder = ?, fence = fence + 1, lease_until = ?, stop = NULL, due_at = NULL, parked = 0,"
-    " attempts = attempts + (holder IS NOT NULL) WHERE id = ?"
-)
-_GIVE_BACK = (
-    "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL, attempts = 0,"
-    " due_at = CASE WHEN ? THEN due_at END WHERE id = ? AND fence = ? AND holder = ?"
-)
-#: The attempt does not count, and somebody else is to take it up.
-_RELEASE = (
-    "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL, attempts = max(0, attempts - 1), due_at = ?"
-    " WHERE id = ? AND fence = ? AND holder = ?"
-)
-
-#: How often another process's changes are looked for while somebody waits for them, in seconds.
-POLL_SECONDS = 0.01
-#: How often a store that holds leases looks whether its holders are asked to stop, in seconds.
-WATCH_SECONDS = 0.5
-#: How often a store without work looks, in seconds: it has nothing to look for.
-IDLE_SECONDS = 3600.0
 
 
 class SqliteStore(BaseStore):
@@ -88,9 +49,11 @@ class SqliteStore(BaseStore):
 
     def _open_writer(self) -> None:
         self._pid = os.getpid()
-        self._desk = _Desk(self.path, self._synchronous, self._lease_ms)
+        file = SqliteFile(self.path, self._synchronous)
+        db = file.connect()
+        self._desk = Desk(self._lease_ms, data_version(db))
         awake = min(AWAKE_SECONDS, self._lease_ms / 6000)
-        self._writer = Writer(self._desk.connect(), self._desk.check_file, self._desk.tick, self._desk.explain, awake)
+        self._writer = Writer(db, file.check, self._desk.tick, file.explain, awake)
         self._finalizer = weakref.finalize(self, self._writer.close)
         self._finalizer.atexit = False
 
@@ -171,7 +134,7 @@ class SqliteStore(BaseStore):
         return self._do(lambda db: desk.erase(db, run_id), writes=True)
 
     def _prune(self, prune: Prune) -> Future[Pruned]:
-        return self._do(lambda db: queries.prune(db, prune, _now()), writes=True)
+        return self._do(lambda db: queries.prune(db, prune, now()), writes=True)
 
     def _check(self) -> Future[list[str]]:
         return self._do(queries.check, writes=False)
@@ -196,365 +159,3 @@ def _pass_on(asked: Future[None], future: Future[None]) -> None:
     error = asked.exception()
     if error is not None and not future.done():
         future.set_exception(error)
-
-
-class _Desk:
-    """What the writer's thread does with the connection; only that thread touches it."""
-
-    def __init__(self, path: str, synchronous: str, lease_ms: int) -> None:
-        self._path = path
-        self._synchronous = synchronous
-        self._lease_ms = lease_ms
-        self._holder = f"{process_name()}/{os.urandom(4).hex()}"
-        self._leases: dict[int, Lease] = {}
-        self._waiters: dict[int, list[Future[None]]] = {}
-        self._data_version = 0
-        self._file: tuple[int, int] | None = None
-        self._beat_at = 0.0
-        self._wake_at = 0.0
-
-    # -- opening -------------------------------------------------------------------------------------------------------
-
-    def connect(self) -> sqlite3.Connection:
-        check_version(sqlite3.sqlite_version_info)
-        folder = os.path.dirname(self._path)
-        if not os.path.isdir(folder):
-            raise StoreError(f"{self._path} can't be opened: the folder {folder} does not exist; make it first")
-        db = None
-        try:
-            db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            self._version(db)
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute(f"PRAGMA synchronous={self._synchronous}")
-            self._migrate(db)
-            db.execute("PRAGMA busy_timeout=0")  # from here on the writer waits, so that an event loop never does
-            self._data_version = _data_version(db)
-            self._file = _identity(self._path)
-        except Exception as error:
-            if db is not None:
-                db.close()
-            raise error if isinstance(error, StoreError) else self.explain(error) from error
-        return db
-
-    def check_file(self) -> None:
-        """Raises `StoreError` when the file is not the one that was opened."""
-        if _identity(self._path) != self._file:
-            raise StoreError(f"{self._path} was deleted or replaced while it was open; nothing more is kept in it")
-
-    def _version(self, db: sqlite3.Connection) -> int:
-        """The version of the tables in the file, 0 for none; raises `StoreError` when it is not ours, or newer."""
-        app, version, tables = db.execute(
-            "SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_master)"
-            " FROM pragma_application_id a, pragma_user_version v"
-        ).fetchone()
-        if app == 0 and tables == 0:
-            return 0
-        if app != APPLICATION_ID:
-            raise StoreError(
-                f"{self._path} is a SQLite file of something else; nothing was touched, choose another path"
-            )
-        if version > SCHEMA_VERSION:
-            raise StoreError(
-                f"{self._path} has schema version {version}, and this library knows {SCHEMA_VERSION}: use a newer one"
-            )
-        found: int = version
-        return found
-
-    def _migrate(self, db: sqlite3.Connection) -> None:
-        """Bring the file to our version, all or nothing."""
-        if self._version(db) == SCHEMA_VERSION:
-            return
-        db.create_function("key", 1, lambda text: None if text is None else key(text))
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            for number in range(self._version(db) + 1, SCHEMA_VERSION + 1):
-                for statement in Path(__file__).with_name(f"sqlite_{number:04}.sql").read_text().split(";\n"):
-                    db.execute(statement)
-            db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-            db.execute("COMMIT")
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise
-
-    def explain(self, error: Exception) -> StoreError:
-        """A `StoreError` that says what this means for whoever runs the program."""
-        text = str(error)
-        if "not a database" in text or "malformed" in text:
-            what = "it is damaged, or no SQLite file; nothing was changed"
-        elif "readonly" in text:
-            what = "it, or its folder, can't be written"
-        elif "full" in text:
-            what = "the disk is full; nothing of this was kept, and it can be done again when there is room"
-        elif "locked" in text:
-            what = "another process has kept it locked for 30 s"
-        else:
-            what = "nothing of this was kept"
-        failure = StoreError(f"{self._path}: {text}: {what}")
-        failure.__cause__ = error
-        return failure
-
-    # -- writing -------------------------------------------------------------------------------------------------------
-
-    def commit(
-        self,
-        db: sqlite3.Connection,
-        lease: Lease,
-        record: bytes,
-        opened: Opened | None,
-        questions: Sequence[QuestionRow],
-        ended: Ended | None,
-        settlements: Sequence[Settlement],
-    ) -> str | None:
-        stop = None
-        if opened is not None:
-            self._open(db, lease, opened, ended)
-        elif ended is not None:
-            self._give_back(db, lease, ended)
-        else:
-            stop = self._check_lease(db, lease)
-        base = lease.ref << SHIFT
-        if record:
-            if opened is not None:
-                db.execute("INSERT INTO facts VALUES (?, ?)", (base, record.decode()))
-            else:
-                db.execute(_ADD_FACT, (record.decode(), base + TOP))
-        for q in questions:
-            row = (key(q.name), q.kind, q.asked_at, q.due_at, q.body.decode())
-            db.execute(_ADD_QUESTION, (base, *row, base, base + TOP))
-        for s in settlements:
-            db.execute(_SETTLE, (s.body.decode(), base, base + TOP, key(s.id)))
-        return stop
-
-    def _check_lease(self, db: sqlite3.Connection, lease: Lease) -> str | None:
-        """The reason when the holder is asked to stop; raises `LeaseLost`."""
-        row = db.execute("SELECT fence, stop, holder FROM executions WHERE id = ?", (lease.ref,)).fetchone()
-        if row is None or row[0] != lease.fence or row[2] != self._holder:
-            self._lost(lease)
-        stop: str | None = row[1]
-        return stop
-
-    def _lost(self, lease: Lease) -> NoReturn:
-        if self._leases.get(lease.ref) is lease:
-            del self._leases[lease.ref]
-        raise LeaseLost("the run was taken over by another one, or erased; what it had not committed does not count")
-
-    def _give_back(self, db: sqlite3.Connection, lease: Lease, ended: Ended) -> None:
-        if not db.execute(_GIVE_BACK, (ended.paused, lease.ref, lease.fence, self._holder)).rowcount:
-            self._lost(lease)
-        db.execute(
-            "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?",
-            (ended.code, ended.reason, ended.at, key(ended.run_id)),
-        )
-        self._leases.pop(lease.ref, None)
-        self._changed(lease.ref)
-
-    def _open(self, db: sqlite3.Connection, lease: Lease, opened: Opened, ended: Ended | None) -> None:
-        run, parent = key(opened.run_id), opened.parent_run_id
-        held = (self._holder, _now() + self._lease_ms) if ended is None else (None, None)
-        ref = db.execute(
-            "INSERT INTO executions (run, runnable, kind, parent, labels, holder, lease_until, fence)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
-            (
-                run,
-                opened.name,
-                opened.kind,
-                None if parent is None else key(parent),
-                json.dumps(opened.labels) if opened.labels else None,
-                *held,
-            ),
-        ).lastrowid
-        entered = db.execute(
-            "INSERT INTO runs (id, execution, t0, fence, status, reason, t1) VALUES (?, ?, ?, 1, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
-            (run, ref, opened.at, *((None, None, None) if ended is None else (ended.code, ended.reason, ended.at))),
-        ).rowcount
-        if not entered:
-            db.execute("DELETE FROM executions WHERE id = ?", (ref,))
-            raise RunExists(f"run {opened.run_id} exists already")
-        assert ref is not None
-        lease.ref = ref
-        if ended is None:
-            self._leases[ref] = lease
-
-    def settle(
-        self, db: sqlite3.Connection, ref: int, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None
-    ) -> Settling:
-        base = ref << SHIFT
-        if run is not None and not db.execute(f"{_ENTER} DO NOTHING", (*_run_values(ref, run), None)).rowcount:
-            raise RunExists(f"run {run.run_id} exists already")
-        for s in settlements:
-            if not db.execute(_SETTLE, (s.body.decode(), base, base + TOP, key(s.id))).rowcount:
-                raise Undo(Settling(True, None))
-        lease = self.take(db, ref, run) if run is not None else None
-        if lease is None and settlements:
-            db.execute("UPDATE executions SET due_at = coalesce(due_at, ?) WHERE id = ?", (_now(), ref))
-        if stop is not None and lease is None:
-            db.execute("UPDATE executions SET stop = ? WHERE id = ? AND holder IS NOT NULL", (stop, ref))
-            if (held := self._leases.get(ref)) is not None:
-                _ask_to_stop(held, stop)
-        return Settling(False, lease)
-
-    def append(self, db: sqlite3.Connection, run_id: str, record: bytes) -> list[bytes | str]:
-        row = db.execute(
-            "SELECT execution FROM runs WHERE id = ? AND status IS NOT 'erased'", (key(run_id),)
-        ).fetchone()
-        if row is None:
-            raise RunNotFound(f"there is no run {run_id} in this store")
-        db.execute(_ADD_FACT, (record.decode(), (row[0] << SHIFT) + TOP))
-        return queries.records(db, row[0])
-
-    def take(self, db: sqlite3.Connection, ref: int, run: RunRow) -> Lease | None:
-        """The lease for this run, if nobody has it who shows signs of life."""
-        mine = (self._holder, _now() + self._lease_ms, ref)
-        row = db.execute(f"{_TAKE} AND (holder IS NULL OR lease_until < ?) RETURNING fence", (*mine, _now())).fetchone()
-        if row is None:
-            row = db.execute("SELECT holder, lease_until FROM executions WHERE id = ?", (ref,)).fetchone()
-            if row is None:
-                raise StoreError("the run was erased")
-            if self._shows_life(ref, *row):
-                return None
-            row = db.execute(f"{_TAKE} RETURNING fence", mine).fetchone()
-        db.execute(f"{_ENTER} DO UPDATE SET fence = excluded.fence", (*_run_values(ref, run), row[0]))
-        lease = self._leases[ref] = Lease(ref, row[0])
-        return lease
-
-    def release(self, db: sqlite3.Connection, lease: Lease) -> None:
-        if not db.execute(_RELEASE, (_now(), lease.ref, lease.fence, self._holder)).rowcount:
-            self._lost(lease)
-        self._leases.pop(lease.ref, None)
-        self._changed(lease.ref)
-
-    def due(self, db: sqlite3.Connection, runnables: Sequence[str], limit: int) -> list[Due]:
-        found = queries.due(db, runnables, _now())
-        return [due for due, ref, holder, until in found if not self._shows_life(ref, holder, until)][:limit]
-
-    def _shows_life(self, ref: int, holder: str | None, until: int | None) -> bool:
-        """Whether the holder of a lease is still there."""
-        if holder is None or until is None or until < _now():
-            return False
-        if holder == self._holder:
-            lease = self._leases.get(ref)
-            return lease is not None and lease.alive()
-        return not is_gone(holder)
-
-    def erase(self, db: sqlite3.Connection, run_id: str) -> bool:
-        row = db.execute("SELECT execution FROM runs WHERE id = ?", (key(run_id),)).fetchone()
-        if row is None:
-            return False
-        db.execute("PRAGMA secure_delete=ON")  # what is deleted is overwritten
-        base = row[0] << SHIFT
-        for table in ("facts", "questions"):
-            db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (base, base + TOP))
-        for table in ("events", "event_logs"):
-            db.execute(f"DELETE FROM {table} WHERE run IN (SELECT id FROM runs WHERE execution = ?)", row)
-        db.execute(
-            "UPDATE executions SET labels = NULL, holder = NULL, lease_until = NULL, stop = NULL, fence = fence + 1"
-            " WHERE id = ?",
-            row,
-        )
-        db.execute(
-            "UPDATE runs SET status = 'erased', reason = NULL, t1 = ? WHERE execution = ? AND status IS NOT 'erased'",
-            (_now(), *row),
-        )
-        self._changed(row[0])
-        return True
-
-    # -- reading -------------------------------------------------------------------------------------------------------
-
-    def load(self, db: sqlite3.Connection, run_id: str) -> Stored | None:
-        row = db.execute(
-            "SELECT e.id, e.run, e.fence, e.holder, e.lease_until,"
-            " (SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL)"
-            " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ? AND r.status IS NOT 'erased'",
-            (key(run_id),),
-        ).fetchone()
-        if row is None:
-            return None
-        ref, first, fence, holder, until, newest = row
-        held = self._shows_life(ref, holder, until)
-        return Stored(ref, id_of(first), id_of(newest or first), held, fence, queries.records(db, ref))
-
-    # -- waiting -------------------------------------------------------------------------------------------------------
-
-    def watch(self, db: sqlite3.Connection, ref: int, future: Future[None]) -> None:
-        row = db.execute("SELECT holder, lease_until FROM executions WHERE id = ?", (ref,)).fetchone()
-        if row is None or not self._shows_life(ref, *row):
-            future.set_result(None)
-        else:
-            self._waiters.setdefault(ref, []).append(future)
-
-    def _changed(self, ref: int) -> None:
-        for waiter in self._waiters.pop(ref, ()):
-            waiter.set_result(None)
-
-    def tick(self, db: sqlite3.Connection) -> float:
-        """Keep leases alive, and look for what other processes did; gives the seconds until the next look."""
-        now = time.monotonic()
-        if self._leases and now >= self._beat_at:
-            self._beat_at = now + self._lease_ms / 3000
-            self._beat(db)
-        if self._waiters or self._leases:
-            version = _data_version(db)
-            if version != self._data_version or (self._waiters and now >= self._wake_at):
-                self._data_version = version
-                self._wake_at = now + 1.0
-                self._look(db)
-        if self._waiters:
-            return POLL_SECONDS
-        return min(WATCH_SECONDS, self._lease_ms / 3000) if self._leases else IDLE_SECONDS
-
-    def _beat(self, db: sqlite3.Connection) -> None:
-        self._leases = {ref: lease for ref, lease in self._leases.items() if lease.alive()}
-        with suppress(sqlite3.Error):  # the next commit says so to somebody who can act on it
-            db.executemany(
-                "UPDATE executions SET lease_until = ? WHERE id = ? AND fence = ?",
-                [(_now() + self._lease_ms, ref, lease.fence) for ref, lease in self._leases.items()],
-            )
-
-    def _look(self, db: sqlite3.Connection) -> None:
-        for ref, lease in list(self._leases.items()):
-            row = db.execute("SELECT stop, fence FROM executions WHERE id = ?", (ref,)).fetchone()
-            if row is not None and row[0] is not None and row[1] == lease.fence:
-                _ask_to_stop(lease, row[0])
-        for ref in list(self._waiters):
-            self._changed(ref)
-
-
-def _run_values(ref: int, run: RunRow) -> tuple[Any, ...]:
-    return key(run.run_id), ref, key(run.parent_run_id), run.at
-
-
-def _ask_to_stop(lease: Lease, reason: str) -> None:
-    if lease.holder is not None:
-        lease.holder.stop_asked(reason)
-
-
-def check_version(version: tuple[int, ...]) -> None:
-    """Raises `StoreError` for a SQLite that lacks what is needed (RETURNING)."""
-    if version < (3, 35):
-        number = ".".join(map(str, version))
-        raise StoreError(
-            f"SQLite {number} is too old: 3.35 is the oldest that works. Use a Python that was built with a newer one"
-        )
-
-
-# -- the host ----------------------------------------------------------------------------------------------------------
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """What tells a file from another one that takes its place."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _data_version(db: sqlite3.Connection) -> int:
-    version: int = db.execute("PRAGMA data_version").fetchone()[0]
-    return version

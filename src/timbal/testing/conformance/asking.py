@@ -10,9 +10,10 @@ import pytest
 
 from ...core.facts import Ended
 from ...stores.base import BaseStore
+from ...stores.clock import now
 from ...stores.listings import Page
 from ...types.events import InteractionEvent
-from .facts import Work, answer, begin, done, load, now
+from .facts import Work, answer, begin, done, load
 from .stores import OnAStore, Stores
 
 T = TypeVar("T")

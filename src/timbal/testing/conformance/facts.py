@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from ...core.codec import decode, encode
 from ...core.facts import Asked, Ended, Fact, Noted, Opened, Settled
 from ...ports import Lease, QuestionRow, RunRow, Settlement, Stored
 from ...stores.base import BaseStore
+from ...stores.clock import now
 
 T = TypeVar("T")
 
@@ -27,10 +27,6 @@ def done(future: Future[T]) -> T:
 
 def new_id() -> str:
     return uuid_utils.uuid7().hex
-
-
-def now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Person:

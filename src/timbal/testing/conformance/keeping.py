@@ -11,7 +11,8 @@ from ...core.facts import Asked, Ended, Noted, Opened
 from ...errors import LeaseLost, RunExists
 from ...ports import Lease
 from ...stores.base import BaseStore
-from .facts import PATIENCE, answer, asked, begin, done, facts, going_on, load, new_id, notes, now, opened, question
+from ...stores.clock import now
+from .facts import PATIENCE, answer, asked, begin, done, facts, going_on, load, new_id, notes, opened, question
 from .facts import settled as settled_in
 from .stores import OnAStore, Stores
 

@@ -8,7 +8,8 @@ from ...core.codec import encode
 from ...core.facts import Asked
 from ...ports import Due, QuestionRow
 from ...stores.base import BaseStore
-from .facts import Work, answer, begin, done, going_on, load, new_id, now
+from ...stores.clock import now
+from .facts import Work, answer, begin, done, going_on, load, new_id
 from .stores import OnAStore, Stores
 
 
