@@ -1,4 +1,4 @@
-"""Answers, other answers, cancelling and a late one reach two servers at the same moment: one of them counts."""
+"""Different answers, or an answer and a cancelling, reach two servers at the same moment: one of them counts."""
 
 import threading
 from collections import Counter
