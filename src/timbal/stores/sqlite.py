@@ -17,7 +17,7 @@ from .base import LEASE_SECONDS, BaseStore
 from .clock import now
 from .listings import Found, Prune, Pruned, RunInfo, Slice, Where
 from .sqlite_desk import Desk
-from .sqlite_file import SCHEMA_VERSION, SqliteFile, data_version
+from .sqlite_file import SCHEMA_VERSION, SqliteFile
 from .sqlite_writer import AWAKE_SECONDS, Writer
 from .waiting import wait
 
@@ -51,7 +51,7 @@ class SqliteStore(BaseStore):
         self._pid = os.getpid()
         file = SqliteFile(self.path, self._synchronous)
         db = file.connect()
-        self._desk = Desk(self._lease_ms, data_version(db))
+        self._desk = Desk(db, self._lease_ms)
         awake = min(AWAKE_SECONDS, self._lease_ms / 6000)
         self._writer = Writer(db, file.check, self._desk.tick, file.explain, awake)
         self._finalizer = weakref.finalize(self, self._writer.close)

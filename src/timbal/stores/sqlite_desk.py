@@ -29,20 +29,44 @@ _ADD_QUESTION = (
 #: The statement that decides a race: who sets it first has won.
 _SETTLE = "UPDATE questions SET settled = ? WHERE id BETWEEN ? AND ? AND name = ? AND settled IS NULL"
 
+_OPEN = (
+    "INSERT INTO executions (run, runnable, kind, parent, labels, holder, lease_until, fence)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, 1)"
+)
+_OPEN_RUN = (
+    "INSERT INTO runs (id, execution, t0, fence, status, reason, t1) VALUES (?, ?, ?, 1, ?, ?, ?)"
+    " ON CONFLICT DO NOTHING"
+)
+_FIRST_FACT = "INSERT INTO facts VALUES (?, ?)"
 #: A run that goes on with an execution, and the lease that it got.
 _ENTER = "INSERT INTO runs (id, execution, parent, t0, fence) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)"
+_ENTER_NEW = f"{_ENTER} DO NOTHING"
 _TAKE = (
     "UPDATE executions SET holder = ?, fence = fence + 1, lease_until = ?, stop = NULL, due_at = NULL, parked = 0,"
     " attempts = attempts + (holder IS NOT NULL) WHERE id = ?"
 )
+_TAKE_FREE = f"{_TAKE} AND (holder IS NULL OR lease_until < ?) RETURNING fence"
+_CHECK = "SELECT fence, stop, holder FROM executions WHERE id = ?"
 _GIVE_BACK = (
     "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL, attempts = 0,"
     " due_at = CASE WHEN ? THEN due_at END WHERE id = ? AND fence = ? AND holder = ?"
+)
+_END_RUN = "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?"
+#: What a pause and a resume write, in statements that are prepared when the file is opened.
+_WRITES = (
+    *(_OPEN, _OPEN_RUN, _FIRST_FACT, _ADD_FACT, _ADD_QUESTION),
+    *(_SETTLE, _TAKE_FREE, _ENTER_NEW, _GIVE_BACK, _END_RUN),
 )
 #: The attempt does not count, and somebody else is to take it up.
 _RELEASE = (
     "UPDATE executions SET holder = NULL, lease_until = NULL, stop = NULL, attempts = max(0, attempts - 1), due_at = ?"
     " WHERE id = ? AND fence = ? AND holder = ?"
+)
+
+_LOAD = (
+    "SELECT e.id, e.run, e.fence, e.holder, e.lease_until,"
+    " (SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL)"
+    " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ? AND r.status IS NOT 'erased'"
 )
 
 #: How often another process's changes are looked for while somebody waits for them, in seconds.
@@ -56,15 +80,23 @@ IDLE_SECONDS = 3600.0
 class Desk:
     """What the writer's thread does with the connection; only that thread touches it."""
 
-    def __init__(self, lease_ms: int, version: int) -> None:
-        """`version`: the file's `data_version` when it was opened."""
+    def __init__(self, db: sqlite3.Connection, lease_ms: int) -> None:
         self._lease_ms = lease_ms
         self._holder = f"{process_name()}/{os.urandom(4).hex()}"
         self._leases: dict[int, Lease] = {}
         self._waiters: dict[int, list[Future[None]]] = {}
-        self._data_version = version
+        self._data_version = data_version(db)
         self._beat_at = 0.0
         self._wake_at = 0.0
+        self._prepare(db)
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """Let the connection compile what every run needs, once and before any run waits for it."""
+        for statement in _WRITES:
+            db.executemany(statement, ())
+        self.load(db, "")
+        queries.records(db, 0)
+        db.execute(_CHECK, (0,))
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -88,7 +120,7 @@ class Desk:
         base = lease.ref << SHIFT
         if record:
             if opened is not None:
-                db.execute("INSERT INTO facts VALUES (?, ?)", (base, record.decode()))
+                db.execute(_FIRST_FACT, (base, record.decode()))
             else:
                 db.execute(_ADD_FACT, (record.decode(), base + TOP))
         for q in questions:
@@ -100,7 +132,7 @@ class Desk:
 
     def _check_lease(self, db: sqlite3.Connection, lease: Lease) -> str | None:
         """The reason when the holder is asked to stop; raises `LeaseLost`."""
-        row = db.execute("SELECT fence, stop, holder FROM executions WHERE id = ?", (lease.ref,)).fetchone()
+        row = db.execute(_CHECK, (lease.ref,)).fetchone()
         if row is None or row[0] != lease.fence or row[2] != self._holder:
             self._lost(lease)
         stop: str | None = row[1]
@@ -114,10 +146,7 @@ class Desk:
     def _give_back(self, db: sqlite3.Connection, lease: Lease, ended: Ended) -> None:
         if not db.execute(_GIVE_BACK, (ended.paused, lease.ref, lease.fence, self._holder)).rowcount:
             self._lost(lease)
-        db.execute(
-            "UPDATE runs SET status = ?, reason = ?, t1 = ? WHERE id = ?",
-            (ended.code, ended.reason, ended.at, key(ended.run_id)),
-        )
+        db.execute(_END_RUN, (ended.code, ended.reason, ended.at, key(ended.run_id)))
         self._leases.pop(lease.ref, None)
         self._changed(lease.ref)
 
@@ -125,8 +154,7 @@ class Desk:
         run, parent = key(opened.run_id), opened.parent_run_id
         held = (self._holder, now() + self._lease_ms) if ended is None else (None, None)
         ref = db.execute(
-            "INSERT INTO executions (run, runnable, kind, parent, labels, holder, lease_until, fence)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
+            _OPEN,
             (
                 run,
                 opened.name,
@@ -137,8 +165,7 @@ class Desk:
             ),
         ).lastrowid
         entered = db.execute(
-            "INSERT INTO runs (id, execution, t0, fence, status, reason, t1) VALUES (?, ?, ?, 1, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
+            _OPEN_RUN,
             (run, ref, opened.at, *((None, None, None) if ended is None else (ended.code, ended.reason, ended.at))),
         ).rowcount
         if not entered:
@@ -153,12 +180,17 @@ class Desk:
         self, db: sqlite3.Connection, ref: int, settlements: Sequence[Settlement], run: RunRow | None, stop: str | None
     ) -> Settling:
         base = ref << SHIFT
-        if run is not None and not db.execute(f"{_ENTER} DO NOTHING", (*_run_values(ref, run), None)).rowcount:
-            raise RunExists(f"run {run.run_id} exists already")
-        for s in settlements:
+        for number, s in enumerate(settlements):
             if not db.execute(_SETTLE, (s.body.decode(), base, base + TOP, key(s.id))).rowcount:
-                raise Undo(Settling(True, None))
-        lease = self.take(db, ref, run) if run is not None else None
+                if number:
+                    raise Undo(Settling(True, None))
+                return Settling(True, None)
+        lease = None
+        if run is not None:
+            fence = self._take(db, ref)
+            if not db.execute(_ENTER_NEW, (*_run_values(ref, run), fence)).rowcount:
+                raise Undo(RunExists(f"run {run.run_id} exists already"))
+            lease = self._leased(ref, fence)
         if lease is None and settlements:
             db.execute("UPDATE executions SET due_at = coalesce(due_at, ?) WHERE id = ?", (now(), ref))
         if stop is not None and lease is None:
@@ -178,8 +210,15 @@ class Desk:
 
     def take(self, db: sqlite3.Connection, ref: int, run: RunRow) -> Lease | None:
         """The lease for this run, if nobody has it who shows signs of life."""
+        fence = self._take(db, ref)
+        if fence is not None:
+            db.execute(f"{_ENTER} DO UPDATE SET fence = excluded.fence", (*_run_values(ref, run), fence))
+        return self._leased(ref, fence)
+
+    def _take(self, db: sqlite3.Connection, ref: int) -> int | None:
+        """The fence of a lease that was free, and now is ours."""
         mine = (self._holder, now() + self._lease_ms, ref)
-        row = db.execute(f"{_TAKE} AND (holder IS NULL OR lease_until < ?) RETURNING fence", (*mine, now())).fetchone()
+        row = db.execute(_TAKE_FREE, (*mine, now())).fetchone()
         if row is None:
             row = db.execute("SELECT holder, lease_until FROM executions WHERE id = ?", (ref,)).fetchone()
             if row is None:
@@ -187,8 +226,13 @@ class Desk:
             if self._shows_life(ref, *row):
                 return None
             row = db.execute(f"{_TAKE} RETURNING fence", mine).fetchone()
-        db.execute(f"{_ENTER} DO UPDATE SET fence = excluded.fence", (*_run_values(ref, run), row[0]))
-        lease = self._leases[ref] = Lease(ref, row[0])
+        fence: int = row[0]
+        return fence
+
+    def _leased(self, ref: int, fence: int | None) -> Lease | None:
+        if fence is None:
+            return None
+        lease = self._leases[ref] = Lease(ref, fence)
         return lease
 
     def release(self, db: sqlite3.Connection, lease: Lease) -> None:
@@ -235,12 +279,7 @@ class Desk:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def load(self, db: sqlite3.Connection, run_id: str) -> Stored | None:
-        row = db.execute(
-            "SELECT e.id, e.run, e.fence, e.holder, e.lease_until,"
-            " (SELECT max(id) FROM runs WHERE execution = e.id AND parent IS NOT NULL)"
-            " FROM runs r JOIN executions e ON e.id = r.execution WHERE r.id = ? AND r.status IS NOT 'erased'",
-            (key(run_id),),
-        ).fetchone()
+        row = db.execute(_LOAD, (key(run_id),)).fetchone()
         if row is None:
             return None
         ref, first, fence, holder, until, newest = row

@@ -31,7 +31,7 @@ AWAKE_SECONDS = 2.0
 
 
 class Undo(Exception):
-    """Raised by a job that has written and wants nothing of it kept; `result` is what it gives."""
+    """Raised by a job that has written and wants nothing of it kept; `result` is what it gives, or its refusal."""
 
     def __init__(self, result: Any) -> None:
         self.result = result
@@ -140,7 +140,7 @@ class Writer:
             return failed(refusal)
         except Undo as undo:
             connection.execute("ROLLBACK")
-            return Ready(undo.result)
+            return failed(undo.result) if isinstance(undo.result, StoreError) else Ready(undo.result)
         except Exception as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -259,6 +259,6 @@ def _resolve(job: Job, result: Any) -> None:
     if isinstance(result, StoreError):
         job.future.set_exception(result)
     elif isinstance(result, Undo):
-        job.future.set_result(result.result)
+        _resolve(job, result.result)
     else:
         job.future.set_result(result)
